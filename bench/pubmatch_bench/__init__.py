@@ -1,0 +1,1 @@
+"""Benchmarks of pubmatch: seeded workloads, peers behind one protocol, runners that interleave them."""

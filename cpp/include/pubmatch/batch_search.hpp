@@ -1,0 +1,78 @@
+// BatchSearch (paper, figure 2): the events of a batch, finished one after another, shortest job first.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "pubmatch/matches.hpp"
+#include "pubmatch/workload_table.hpp"
+
+namespace pubmatch {
+
+enum class Order : std::uint8_t { kFifo = 0, kSjf = 1 };
+
+struct SearchOptions {
+  Order order = Order::kSjf;
+  std::size_t level = 1;  // for SJF: 1 … height
+  std::size_t threads = 1;
+  bool sort = false;
+  bool count_only = false;
+};
+
+// The ids of a worker's finished events lie one after another in its arena.
+struct Finished {
+  std::uint32_t worker = 0;
+  std::size_t first = 0;
+  std::size_t count = 0;
+  double response_s = 0;
+};
+
+template <class T>
+class BatchSearch {
+ public:
+  BatchSearch(const Version<T>& version, const EventBatch<T>& batch, const SearchOptions& options, double started);
+  ~BatchSearch();
+
+  // Finishes every event.
+  void run() { run_until(order_.size()); }
+  // Finishes the next events in order, until at least `target` are done in all.
+  void run_until(std::size_t target);
+
+  const std::vector<std::uint32_t>& order() const { return order_; }
+  std::size_t finished_count() const { return done_; }
+  const Finished& finished(std::size_t event) const { return finished_[event]; }
+  // The matches of the given events, in the given order of events.
+  Matches collect(const std::uint32_t* events, std::size_t count) const;
+  Matches matches();  // of the whole batch, after run()
+  void drop_arena();  // forget ids already collected
+
+ private:
+  struct Worker;
+  bool take_group(std::size_t target, std::size_t& first, std::size_t& last);
+  void search_group(std::size_t part, std::size_t first, std::size_t last);
+  void start_from_table(Worker& worker, std::size_t size) const;
+
+  const Version<T>& version_;
+  const EventBatch<T>& batch_;
+  SearchOptions options_;
+  double started_;
+  std::unique_ptr<WorkloadTable<T>> table_;
+  std::vector<std::uint32_t> order_;
+  std::vector<Finished> finished_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::atomic<std::size_t> next_{0};
+  std::size_t done_ = 0;
+};
+
+// Seconds on a clock that only runs forward.
+double now_s();
+
+extern template class BatchSearch<float>;
+extern template class BatchSearch<double>;
+
+}  // namespace pubmatch

@@ -1,0 +1,51 @@
+// Buckets of every dimension: values cut at quantiles of the subscriptions' bounds.
+//
+// Bucket b of a dimension holds the values v with cut[b-1] <= v < cut[b]. Bitmap nodes keep one line of bits per
+// dimension and bucket. Inner nodes use the fine buckets, leaves the coarse ones (every coarse cut is a fine one), so an
+// event's coordinate is looked up once. The last line of a dimension stands for "attribute absent".
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "pubmatch/params.hpp"
+
+namespace pubmatch {
+
+class Cuts {
+ public:
+  // values[d]: a sample of the finite bounds of dimension d, in any order.
+  Cuts(std::vector<std::vector<double>> values, std::size_t leaf_lines);
+  // From a file: ascending fine cuts per dimension, and for every fine bucket its coarse one.
+  static std::shared_ptr<const Cuts> restore(std::vector<std::vector<double>> fine,
+                                             std::vector<std::vector<std::uint8_t>> coarse_of);
+
+  std::size_t dims() const { return fine_.size(); }
+  const std::vector<double>& fine(std::size_t d) const { return fine_[d]; }
+  const std::vector<std::uint8_t>& coarse_of(std::size_t d) const { return coarse_of_[d]; }
+
+  std::uint8_t fine_bucket(std::size_t d, double value) const;
+  std::uint8_t coarse_bucket(std::size_t d, double value) const { return coarse_of_[d][fine_bucket(d, value)]; }
+
+  // Lines per dimension, the absent line included; the absent line is the last.
+  std::uint8_t inner_lines(std::size_t d) const { return inner_lines_[d]; }
+  std::uint8_t leaf_lines(std::size_t d) const { return leaf_lines_[d]; }
+  const std::uint8_t* leaf_lines() const { return leaf_lines_.data(); }
+  const std::uint8_t* inner_lines() const { return inner_lines_.data(); }
+
+ private:
+  Cuts() = default;
+  void count_lines();
+
+  std::vector<std::vector<double>> fine_;
+  std::vector<std::vector<std::uint8_t>> coarse_of_;
+  // Indexed by any byte, so that a dimension read from a damaged file stays inside.
+  std::array<std::uint8_t, 256> inner_lines_{};
+  std::array<std::uint8_t, 256> leaf_lines_{};
+};
+
+}  // namespace pubmatch

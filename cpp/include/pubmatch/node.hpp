@@ -1,0 +1,100 @@
+// A node of the R-tree and the memory it lies in.
+//
+// Two layouts share one node type:
+//   compare  bounds as struct of arrays, [dimension][lower, upper][lane]; tested by comparing every lane.
+//   bitmap   one 64-byte line per active dimension and bucket: bit c of a line is set when child (or entry) c may match
+//            a value of that bucket. Lines of the event's buckets are ANDed; surviving entries are verified exactly.
+// A dimension is active in a node when some entry below is constrained there; the others need no line and no bounds.
+// Inner nodes of both layouts keep their children's envelopes as struct of arrays.
+//
+// A published node never changes, with one exception readers cannot see: the room behind a leaf's used slots. Its memory
+// is in two parts (lines, entries), so that an update copies no more than it changes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "pubmatch/params.hpp"
+
+namespace pubmatch {
+
+struct Part {
+  std::byte* data = nullptr;
+  std::size_t bytes = 0;
+  std::uint64_t birth = 0;  // the transaction that made it
+  bool owned = false;       // false: inside a mapped file
+};
+
+inline constexpr std::uint8_t kPadDim = 255;
+
+template <class T>
+struct Node {
+  std::uint16_t count = 0;   // children, or slots in use (dead ones included)
+  std::uint16_t live = 0;    // children, or live entries
+  std::uint16_t stride = 0;  // lanes per array of bounds; in a bitmap leaf: values per row
+  std::uint16_t room = 0;    // slots the entries part has space for
+  std::uint16_t active = 0;  // active dimensions of a bitmap node
+  std::uint8_t height = 0;   // 0: leaf
+  bool bitmap = false;
+  bool wide_ids = false;  // ids as int64 instead of uint32
+  bool uniform = false;   // bitmap leaf: every row holds exactly the active dimensions
+  bool dense = false;     // all dimensions are active
+  std::uint32_t number = 0;
+  std::uint64_t birth = 0;
+  Part lines;
+  Part entries;
+
+  // Views into the parts.
+  std::uint64_t* live_bits = nullptr;  // kLineWords words
+  std::uint64_t* line_words = nullptr;
+  T* bounds = nullptr;  // struct of arrays, or rows of [lower × stride, upper × stride]
+  std::uint8_t* row_dims = nullptr;
+  void* ids = nullptr;
+  std::vector<std::uint8_t> active_dims;
+  std::vector<Node*> children;
+
+  bool leaf() const { return height == 0; }
+  bool bitmap_leaf() const { return bitmap && height == 0; }
+  std::int64_t id(std::size_t slot) const {
+    return wide_ids ? static_cast<const std::int64_t*>(ids)[slot]
+                    : static_cast<std::int64_t>(static_cast<const std::uint32_t*>(ids)[slot]);
+  }
+  bool is_live(std::size_t slot) const { return !bitmap_leaf() || ((live_bits[slot / 64] >> (slot % 64)) & 1) != 0; }
+  T* lower_lanes(std::size_t d) const { return bounds + 2 * d * stride; }
+  T* upper_lanes(std::size_t d) const { return bounds + (2 * d + 1) * stride; }
+  T* row(std::size_t slot) const { return bounds + 2 * slot * stride; }
+  const std::uint8_t* dims_of_row(std::size_t slot) const { return uniform ? active_dims.data() : row_dims + slot * stride; }
+};
+
+// How many bytes each part of a node takes, from the facts in its head alone (files are checked with it).
+struct PartSizes {
+  std::size_t lines = 0;
+  std::size_t entries = 0;
+};
+
+struct NodeFacts {
+  std::uint32_t room = 0;
+  std::uint32_t stride = 0;
+  std::uint32_t line_count = 0;
+  std::uint32_t dims = 0;
+  std::uint32_t scalar_bytes = 4;
+  std::uint8_t height = 0;
+  bool bitmap = false;
+  bool wide_ids = false;
+  bool uniform = false;
+};
+PartSizes part_sizes(const NodeFacts& facts);
+
+// Memory aligned to a line, zeroed. Throws std::bad_alloc.
+Part allocate_part(std::size_t bytes, std::uint64_t birth);
+void free_part(Part& part);
+
+// Points the views at the parts.
+template <class T>
+void bind_views(Node<T>& node, std::size_t dims);
+
+extern template void bind_views<float>(Node<float>&, std::size_t);
+extern template void bind_views<double>(Node<double>&, std::size_t);
+
+}  // namespace pubmatch

@@ -1,0 +1,90 @@
+// AVX-512 kernels: one line is one register.
+#include "kernel_targets.hpp"
+
+#if PUBMATCH_X86
+
+#include <immintrin.h>
+
+PUBMATCH_BEGIN_TARGET("avx512f,avx512bw,avx512dq,avx512vl,bmi,bmi2,popcnt,lzcnt")
+
+namespace pubmatch::avx512 {
+
+using Line = std::uint64_t __attribute__((vector_size(64), may_alias));
+
+inline bool any(Line line) { return _mm512_test_epi64_mask((__m512i)line, (__m512i)line) != 0; }
+
+template <class T>
+inline constexpr std::size_t kLanes = 64 / sizeof(T);
+
+inline std::uint64_t lanes_containing(const float* lo, const float* hi, float down, float up) {
+  const __mmask16 below = _mm512_cmp_ps_mask(_mm512_loadu_ps(lo), _mm512_set1_ps(down), _CMP_LE_OQ);
+  return _mm512_mask_cmp_ps_mask(below, _mm512_loadu_ps(hi), _mm512_set1_ps(up), _CMP_GE_OQ);
+}
+
+inline std::uint64_t lanes_containing(const double* lo, const double* hi, double down, double up) {
+  const __mmask8 below = _mm512_cmp_pd_mask(_mm512_loadu_pd(lo), _mm512_set1_pd(down), _CMP_LE_OQ);
+  return _mm512_mask_cmp_pd_mask(below, _mm512_loadu_pd(hi), _mm512_set1_pd(up), _CMP_GE_OQ);
+}
+
+inline bool row_contains(const float* low, const float* high, std::size_t k, const float* down, const float* up) {
+  for (std::size_t j = 0; j < k; j += 16) {
+    const auto part = static_cast<__mmask16>(k - j >= 16 ? 0xffff : (1u << (k - j)) - 1);
+    const __m512 l = _mm512_maskz_loadu_ps(part, low + j);
+    const __m512 h = _mm512_maskz_loadu_ps(part, high + j);
+    const __mmask16 in = _mm512_mask_cmp_ps_mask(part, l, _mm512_loadu_ps(down + j), _CMP_LE_OQ);
+    if (_mm512_mask_cmp_ps_mask(in, h, _mm512_loadu_ps(up + j), _CMP_GE_OQ) != part) return false;
+  }
+  return true;
+}
+
+inline bool row_contains(const double* low, const double* high, std::size_t k, const double* down, const double* up) {
+  for (std::size_t j = 0; j < k; j += 8) {
+    const auto part = static_cast<__mmask8>(k - j >= 8 ? 0xff : (1u << (k - j)) - 1);
+    const __m512d l = _mm512_maskz_loadu_pd(part, low + j);
+    const __m512d h = _mm512_maskz_loadu_pd(part, high + j);
+    const __mmask8 in = _mm512_mask_cmp_pd_mask(part, l, _mm512_loadu_pd(down + j), _CMP_LE_OQ);
+    if (_mm512_mask_cmp_pd_mask(in, h, _mm512_loadu_pd(up + j), _CMP_GE_OQ) != part) return false;
+  }
+  return true;
+}
+
+inline bool row_contains_at(const float* low, const float* high, const std::uint8_t* dims, std::size_t k,
+                            const float* down, const float* up, std::size_t dimensions) {
+  for (std::size_t j = 0; j < k; j += 16) {
+    const auto part = static_cast<__mmask16>(k - j >= 16 ? 0xffff : (1u << (k - j)) - 1);
+    const __m512i at = _mm512_maskz_cvtepu8_epi32(0xffff, _mm_maskz_loadu_epi8(part, dims + j));
+    __m512 d;
+    __m512 u;
+    if (dimensions <= 32) {  // two registers hold the event: far cheaper than a gather
+      d = _mm512_permutex2var_ps(_mm512_loadu_ps(down), at, _mm512_loadu_ps(down + 16));
+      u = _mm512_permutex2var_ps(_mm512_loadu_ps(up), at, _mm512_loadu_ps(up + 16));
+    } else {
+      d = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), part, at, down, 4);
+      u = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), part, at, up, 4);
+    }
+    const __mmask16 in = _mm512_mask_cmp_ps_mask(part, _mm512_maskz_loadu_ps(part, low + j), d, _CMP_LE_OQ);
+    if (_mm512_mask_cmp_ps_mask(in, _mm512_maskz_loadu_ps(part, high + j), u, _CMP_GE_OQ) != part) return false;
+  }
+  return true;
+}
+
+inline bool row_contains_at(const double* low, const double* high, const std::uint8_t* dims, std::size_t k,
+                            const double* down, const double* up, std::size_t) {
+  bool inside = true;
+  for (std::size_t j = 0; j < k && inside; ++j) inside = (low[j] <= down[dims[j]]) & (high[j] >= up[dims[j]]);
+  return inside;
+}
+
+#include "leaf_scan.inl"
+
+}  // namespace pubmatch::avx512
+
+PUBMATCH_END_TARGET
+
+namespace pubmatch {
+const Kernels kAvx512Kernels = {"avx512",
+                                {avx512::meet<float>, avx512::score_children<float>, avx512::scan_leaves<float>},
+                                {avx512::meet<double>, avx512::score_children<double>, avx512::scan_leaves<double>}};
+}  // namespace pubmatch
+
+#endif

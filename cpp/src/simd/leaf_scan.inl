@@ -1,0 +1,239 @@
+// The hot loops in terms of a few per-target primitives; included once per target inside its own namespace.
+//
+// Primitives the including file defines:
+//   Line                       a 64-byte vector of bits; any(Line)
+//   kLanes<T>                  how many bounds one comparison takes
+//   lanes_containing(lo, hi, down, up)  bit i: lo[i] <= down and hi[i] >= up
+//   row_contains(low, high, k, down, up)         a row whose dimensions are 0 … k-1
+//   row_contains_at(low, high, dims, k, down, up, dimensions)  a row whose dimensions are listed
+
+inline const Line* line_at(const std::uint64_t* words, std::uint32_t line) {
+  return reinterpret_cast<const Line*>(words + std::size_t{line} * kLineWords);
+}
+
+// ANDs the chosen lines. Without a branch for the first eight: by then most nodes are done.
+inline bool and_lines(const std::uint64_t* words, const std::uint32_t* chosen, std::size_t count, Line& result) {
+  Line acc = *line_at(words, chosen[0]);
+  const std::size_t head = count < 8 ? count : 8;
+  for (std::size_t j = 1; j < head; ++j) acc &= *line_at(words, chosen[j]);
+  if (count > 8 && any(acc))
+    for (std::size_t j = 8; j < count; ++j) acc &= *line_at(words, chosen[j]);
+  result = acc;
+  return any(acc);
+}
+
+// The lines of an event in a node where only some dimensions are active.
+inline void choose_lines(const std::uint8_t* active, std::size_t count, const std::uint8_t* event_lines,
+                         const std::uint8_t* line_counts, std::uint32_t* chosen) {
+  std::uint32_t base = 0;
+  for (std::size_t j = 0; j < count; ++j) {
+    const std::uint8_t d = active[j];
+    chosen[j] = base + event_lines[d];
+    base += line_counts[d];
+  }
+}
+
+inline void first_bits(std::size_t count, Line& line) {
+  std::uint64_t words[kLineWords];
+  for (std::size_t w = 0; w < kLineWords; ++w) {
+    const std::size_t from = w * 64;
+    words[w] = count >= from + 64 ? ~std::uint64_t{0} : count > from ? (std::uint64_t{1} << (count - from)) - 1 : 0;
+  }
+  __builtin_memcpy(&line, words, sizeof line);
+}
+
+template <class T>
+void compare_lanes(const Node<T>& node, std::size_t dims, const T* down, const T* up, std::uint64_t* mask) {
+  for (std::size_t w = 0; w < kLineWords; ++w) mask[w] = 0;
+  const std::size_t stride = node.stride;
+  for (std::size_t c = 0; c < node.count; c += kLanes<T>) {
+    const T* bounds = node.bounds + c;
+    std::uint64_t bits = node.count - c >= kLanes<T> ? (std::uint64_t{1} << kLanes<T>) - 1
+                                                     : (std::uint64_t{1} << (node.count - c)) - 1;
+    for (std::size_t d = 0; d < dims && bits != 0; ++d, bounds += 2 * stride)
+      bits &= lanes_containing(bounds, bounds + stride, down[d], up[d]);
+    mask[c / 64] |= bits << (c % 64);
+  }
+}
+
+template <class T>
+void meet(const Node<T>& node, const EventBatch<T>& batch, std::size_t row, const std::uint8_t* inner_line_counts,
+          std::uint64_t* mask) {
+  if (!node.bitmap) {
+    compare_lanes(node, batch.dims(), batch.down(row), batch.up(row), mask);
+    return;
+  }
+  Line acc;
+  first_bits(node.count, acc);
+  if (node.active != 0) {
+    std::uint32_t own[256];
+    const std::uint32_t* chosen = own;
+    if (node.dense)
+      chosen = batch.dense_inner(row);
+    else
+      choose_lines(node.active_dims.data(), node.active, batch.inner_lines(row), inner_line_counts, own);
+    Line lines;
+    and_lines(node.line_words, chosen, node.active, lines);
+    acc &= lines;
+  }
+  __builtin_memcpy(mask, &acc, sizeof acc);
+}
+
+template <class T>
+inline void put(const LeafScan<T>& scan, Sink& sink, std::int64_t id) {
+  if (!sink.counting) {
+    if (__builtin_expect(sink.size == sink.capacity, 0)) scan.grow(sink);
+    sink.ids[sink.size] = id;
+  }
+  ++sink.size;
+}
+
+// Entries that survived the lines wait here, their rows on the way into the cache, until there are enough to verify.
+template <class T>
+struct Candidates {
+  static constexpr std::size_t kCapacity = 64;
+  const Node<T>* leaf[kCapacity];
+  std::uint32_t position[kCapacity];
+  std::uint32_t slot[kCapacity];
+  std::size_t size = 0;
+
+  void flush(const LeafScan<T>& scan) {
+    for (std::size_t i = 0; i < size; ++i) {
+      const Node<T>& node = *leaf[i];
+      const std::size_t row = scan.rows[position[i]];
+      const T* low = node.row(slot[i]);
+      const T* high = low + node.stride;
+      const T* down = scan.batch->down(row);
+      const T* up = scan.batch->up(row);
+      const bool inside = node.uniform && node.dense
+                              ? row_contains(low, high, node.stride, down, up)
+                              : row_contains_at(low, high, node.dims_of_row(slot[i]), node.stride, down, up,
+                                                scan.batch->dims());
+      if (inside) put(scan, scan.sinks[position[i]], node.id(slot[i]));
+    }
+    size = 0;
+  }
+
+  void add(const LeafScan<T>& scan, const Node<T>& node, std::uint32_t at, std::uint32_t where) {
+    const char* row = reinterpret_cast<const char*>(node.row(where));
+    __builtin_prefetch(row);
+    __builtin_prefetch(row + 2 * node.stride * sizeof(T) - 1);
+    leaf[size] = &node;
+    position[size] = at;
+    slot[size] = where;
+    if (++size == kCapacity) flush(scan);
+  }
+};
+
+template <class T>
+void prefetch_lines(const LeafScan<T>& scan, const Visit<T>& visit, std::uint32_t k) {
+  const Node<T>& node = *visit.node;
+  const std::size_t row = scan.rows[scan.events[visit.first + k]];
+  if (node.dense) {
+    const std::uint32_t* chosen = scan.batch->dense_leaf(row);
+    const std::size_t head = node.active < 8 ? node.active : 8;
+    for (std::size_t j = 0; j < head; ++j) __builtin_prefetch(line_at(node.line_words, chosen[j]));
+    return;
+  }
+  std::uint32_t chosen[256];
+  choose_lines(node.active_dims.data(), node.active, scan.batch->leaf_lines(row), scan.leaf_line_counts, chosen);
+  for (std::size_t j = 0; j < node.active; ++j) __builtin_prefetch(line_at(node.line_words, chosen[j]));
+}
+
+template <class T>
+void scan_bitmap_leaf(const LeafScan<T>& scan, const Visit<T>& visit, const Visit<T>* ahead, Candidates<T>& candidates) {
+  const Node<T>& node = *visit.node;
+  Line used;
+  first_bits(node.count, used);
+  for (std::uint32_t k = 0; k < visit.last - visit.first; ++k) {
+    if (ahead != nullptr && k < ahead->last - ahead->first) prefetch_lines(scan, *ahead, k);
+    const std::uint32_t position = scan.events[visit.first + k];
+    const std::size_t row = scan.rows[position];
+    Line acc;
+    if (node.active == 0) {
+      __builtin_memcpy(&acc, node.live_bits, sizeof acc);
+    } else {
+      std::uint32_t own[256];
+      const std::uint32_t* chosen = own;
+      if (node.dense)
+        chosen = scan.batch->dense_leaf(row);
+      else
+        choose_lines(node.active_dims.data(), node.active, scan.batch->leaf_lines(row), scan.leaf_line_counts, own);
+      if (!and_lines(node.line_words, chosen, node.active, acc)) continue;
+    }
+    acc &= used;
+    std::uint64_t words[kLineWords];
+    __builtin_memcpy(words, &acc, sizeof acc);
+    for (std::uint32_t w = 0; w < kLineWords; ++w)
+      for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1)
+        candidates.add(scan, node, position, w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits)));
+  }
+}
+
+template <class T>
+void scan_compare_leaf(const LeafScan<T>& scan, const Visit<T>& visit) {
+  const Node<T>& node = *visit.node;
+  for (std::uint32_t k = visit.first; k < visit.last; ++k) {
+    const std::uint32_t position = scan.events[k];
+    const std::size_t row = scan.rows[position];
+    std::uint64_t mask[kLineWords];
+    compare_lanes(node, scan.batch->dims(), scan.batch->down(row), scan.batch->up(row), mask);
+    Sink& sink = scan.sinks[position];
+    for (std::uint32_t w = 0; w * 64 < node.count; ++w)
+      for (std::uint64_t bits = mask[w]; bits != 0; bits &= bits - 1)
+        put(scan, sink, node.id(w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits))));
+  }
+}
+
+template <class T>
+void prefetch_entries(const Node<T>& node) {
+  const char* data = reinterpret_cast<const char*>(node.entries.data);
+  for (std::size_t at = 0; at < node.entries.bytes; at += 64) __builtin_prefetch(data + at);
+}
+
+template <class T>
+void scan_leaves(const LeafScan<T>& scan) {
+  constexpr std::size_t kNodesAhead = 8;
+  constexpr std::size_t kLinesAhead = 3;
+  Candidates<T> candidates;
+  for (std::size_t v = 0; v < scan.visit_count; ++v) {
+    if (v + kNodesAhead < scan.visit_count) {
+      const char* node = reinterpret_cast<const char*>(scan.visits[v + kNodesAhead].node);
+      __builtin_prefetch(node);
+      __builtin_prefetch(node + 64);
+      __builtin_prefetch(node + 128);
+    }
+    const Visit<T>* ahead = v + kLinesAhead < scan.visit_count ? &scan.visits[v + kLinesAhead] : nullptr;
+    const Visit<T>& visit = scan.visits[v];
+    if (visit.node->bitmap) {
+      scan_bitmap_leaf(scan, visit, ahead, candidates);
+    } else {
+      if (ahead != nullptr) prefetch_entries(*ahead->node);
+      scan_compare_leaf(scan, visit);
+    }
+  }
+  candidates.flush(scan);
+}
+
+template <class T>
+void score_children(const Node<T>& node, std::size_t dims, const T* lower, const T* upper, const T* clip_low,
+                    const T* clip_high, const T* scale, T weight, T* score) {
+  const std::size_t count = node.count;
+  for (std::size_t c = 0; c < count; ++c) score[c] = 0;
+  for (std::size_t d = 0; d < dims; ++d) {
+    const T least = clip_low[d];
+    const T greatest = clip_high[d];
+    const T low = lower[d] < least ? least : lower[d];
+    const T high = upper[d] > greatest ? greatest : upper[d];
+    const T* lows = node.lower_lanes(d);
+    const T* highs = node.upper_lanes(d);
+    const T unit = scale[d];
+    for (std::size_t c = 0; c < count; ++c) {
+      const T l = lows[c] < least ? least : lows[c];
+      const T h = highs[c] > greatest ? greatest : highs[c];
+      const T below = l > low ? l - low : T{0};
+      const T above = high > h ? high - h : T{0};
+      score[c] += ((below + above) * weight + (h - l)) * unit;
+    }
+  }
+}

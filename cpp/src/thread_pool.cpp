@@ -1,0 +1,133 @@
+#include "pubmatch/thread_pool.hpp"
+
+#include <unistd.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace pubmatch {
+
+namespace {
+
+struct Call {
+  const std::function<void(std::size_t)>* work;
+  std::size_t pending;
+  std::exception_ptr failure;
+  std::condition_variable done;
+};
+
+struct Task {
+  Call* call;
+  std::size_t part;
+};
+
+class Pool {
+ public:
+  pid_t owner() const { return owner_; }
+
+  void run(std::size_t threads, const std::function<void(std::size_t)>& work) {
+    Call call{&work, threads - 1, nullptr, {}};
+    {
+      const std::lock_guard lock(mutex_);
+      while (workers_ < threads - 1) {
+        std::thread([this] { serve(); }).detach();
+        ++workers_;
+      }
+      for (std::size_t part = 1; part < threads; ++part) tasks_.push_back({&call, part});
+    }
+    wake_.notify_all();
+    std::exception_ptr own;
+    try {
+      work(0);
+    } catch (...) {
+      own = std::current_exception();
+    }
+    std::unique_lock lock(mutex_);
+    // Parts nobody has taken yet are done here rather than waited for.
+    while (call.pending != 0) {
+      const Task task = take(&call);
+      if (task.call == nullptr) {
+        call.done.wait(lock, [&] { return call.pending == 0; });
+        break;
+      }
+      lock.unlock();
+      perform(task);
+      lock.lock();
+    }
+    if (own == nullptr) own = call.failure;
+    if (own != nullptr) std::rethrow_exception(own);
+  }
+
+ private:
+  // The next task, of one call or of any; with the mutex held.
+  Task take(const Call* of) {
+    for (auto it = tasks_.begin(); it != tasks_.end(); ++it) {
+      if (of != nullptr && it->call != of) continue;
+      const Task task = *it;
+      tasks_.erase(it);
+      return task;
+    }
+    return {nullptr, 0};
+  }
+
+  void perform(const Task& task) {
+    std::exception_ptr failure;
+    try {
+      (*task.call->work)(task.part);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    const std::lock_guard lock(mutex_);
+    if (failure != nullptr && task.call->failure == nullptr) task.call->failure = failure;
+    if (--task.call->pending == 0) task.call->done.notify_all();
+  }
+
+  void serve() {
+    for (;;) {
+      Task task{};
+      {
+        std::unique_lock lock(mutex_);
+        wake_.wait(lock, [&] { return !tasks_.empty(); });
+        task = take(nullptr);
+      }
+      perform(task);
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::deque<Task> tasks_;
+  std::size_t workers_ = 0;
+  const pid_t owner_ = getpid();
+};
+
+// Never destroyed: its detached threads may outlive main. A forked child has none of them and makes its own pool; no lock
+// is taken on the way, for a lock held by another thread at the fork would stay locked in the child.
+Pool& pool() {
+  static std::atomic<Pool*> current = nullptr;
+  Pool* found = current.load();
+  while (found == nullptr || found->owner() != getpid()) {
+    Pool* fresh = new Pool;
+    if (current.compare_exchange_strong(found, fresh)) return *fresh;
+    delete fresh;
+  }
+  return *found;
+}
+
+}  // namespace
+
+void run_parallel(std::size_t threads, const std::function<void(std::size_t)>& work) {
+  if (threads <= 1) {
+    work(0);
+    return;
+  }
+  pool().run(threads, work);
+}
+
+}  // namespace pubmatch

@@ -1,0 +1,324 @@
+// Transactions: numbering, copy on write, deletion and condensing. Insertion is in writer_insert.cpp.
+#include "pubmatch/writer.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "pubmatch/error.hpp"
+
+namespace pubmatch {
+
+template <class T>
+Writer<T>::Writer(const Version<T>& current)
+    : map_(current.size),
+      slot_bits_(static_cast<unsigned>(std::bit_width(current.factory->layout().leaf_capacity - 1))),
+      factory_(current.factory) {
+  const Cuts& cuts = factory_->cuts();
+  for (std::size_t d = 0; d < factory_->dims(); ++d) {
+    // A dimension's usual range, a quarter wider: sides without bounds count as ending there.
+    const std::vector<double>& fine = cuts.fine(d);
+    const double low = fine.empty() ? 0 : fine.front();
+    const double high = fine.empty() ? 0 : fine.back();
+    const double width = high > low ? high / 4 - low / 4 : 1;
+    clip_low_.push_back(static_cast<T>(low - width));
+    clip_high_.push_back(static_cast<T>(high + width));
+    scale_.push_back(static_cast<T>(1 / (4 * width)));
+  }
+  enter(current.root, kNoParent);
+  root_ = current.root->number;
+}
+
+// Numbers a subtree of the published version. Readers never look at a node's number.
+template <class T>
+void Writer<T>::enter(Node<T>* node, std::uint32_t parent) {
+  node->number = new_number();
+  places_[node->number] = {node, parent};
+  if (node->leaf()) map_all(*node);
+  for (Node<T>* child : node->children) enter(child, node->number);
+}
+
+template <class T>
+std::uint32_t Writer<T>::new_number() {
+  if (!free_numbers_.empty()) {
+    const std::uint32_t number = free_numbers_.back();
+    free_numbers_.pop_back();
+    return number;
+  }
+  if (places_.size() >= (std::size_t{1} << (32 - slot_bits_)) - 2)
+    throw ArgumentError("too many boxes: the index has no number left for another leaf");
+  places_.emplace_back();
+  return static_cast<std::uint32_t>(places_.size() - 1);
+}
+
+template <class T>
+std::uint32_t Writer<T>::place_of(std::uint32_t number, std::size_t slot) const {
+  return number << slot_bits_ | static_cast<std::uint32_t>(slot);
+}
+
+template <class T>
+std::int64_t Writer<T>::id_at(std::uint32_t place) const {
+  return places_[place >> slot_bits_].node->id(place & ((1u << slot_bits_) - 1));
+}
+
+template <class T>
+std::uint32_t Writer<T>::find(std::int64_t id) const {
+  return map_.find(id, [&](std::uint32_t place) { return id_at(place); });
+}
+
+template <class T>
+void Writer<T>::map_all(const Node<T>& leaf) {
+  for (std::size_t s = 0; s < leaf.count; ++s)
+    if (leaf.is_live(s))
+      map_.add(leaf.id(s), place_of(leaf.number, s), [&](std::uint32_t place) { return id_at(place); });
+}
+
+template <class T>
+void Writer<T>::unmap_all(const Node<T>& leaf) {
+  for (std::size_t s = 0; s < leaf.count; ++s)
+    if (leaf.is_live(s)) map_.remove(leaf.id(s), place_of(leaf.number, s));
+}
+
+template <class T>
+void Writer<T>::begin(const Version<T>& current) {
+  serial_ = current.serial + 1;
+  size_ = current.size;
+  group_ = current.group;
+  dirty_.assign(current.height() + 1, {});
+}
+
+template <class T>
+void Writer<T>::adopt(Node<T>* node) {
+  made_.nodes.push_back(node);
+  for (const Part& part : {node->lines, node->entries})
+    if (part.data != nullptr && part.birth == serial_) made_.parts.push_back(part);
+}
+
+template <class T>
+void Writer<T>::discard_part(const Part& part) {
+  garbage_.parts.push_back(part);
+}
+
+template <class T>
+void Writer<T>::discard(Node<T>* node) {
+  garbage_.nodes.push_back(node);
+  discard_part(node->lines);
+  discard_part(node->entries);
+}
+
+// The node's head, owned by this transaction, reachable from owned heads only.
+template <class T>
+Node<T>* Writer<T>::writable(std::uint32_t number) {
+  Place& place = places_[number];
+  if (place.node->birth == serial_) return place.node;
+  Node<T>* old = place.node;
+  auto copy = std::make_unique<Node<T>>(*old);
+  copy->birth = serial_;
+  made_.nodes.push_back(copy.get());
+  Node<T>* fresh = copy.release();
+  garbage_.nodes.push_back(old);
+  replace(number, fresh);
+  return fresh;
+}
+
+// Puts `node` in the place of the node of that number; its parent learns of it.
+template <class T>
+void Writer<T>::replace(std::uint32_t number, Node<T>* node) {
+  const Node<T>* old = places_[number].node;
+  node->number = number;
+  places_[number].node = node;
+  const std::uint32_t parent = places_[number].parent;
+  if (parent == kNoParent) return;
+  Node<T>* above = writable(parent);
+  above->children[lane_of(*above, old)] = node;
+}
+
+template <class T>
+std::size_t Writer<T>::lane_of(const Node<T>& parent, const Node<T>* child) const {
+  return static_cast<std::size_t>(std::find(parent.children.begin(), parent.children.end(), child) -
+                                  parent.children.begin());
+}
+
+template <class T>
+void Writer<T>::own_lines(Node<T>& node) {
+  if (!node.bitmap || node.lines.birth == serial_) return;
+  Part copy = allocate_part(node.lines.bytes, serial_);
+  made_.parts.push_back(copy);
+  std::memcpy(copy.data, node.lines.data, node.lines.bytes);
+  discard_part(node.lines);
+  node.lines = copy;
+  bind_views(node, factory_->dims());
+}
+
+template <class T>
+void Writer<T>::own_entries(Node<T>& node) {
+  if (node.entries.birth == serial_) return;
+  Part copy = allocate_part(node.entries.bytes, serial_);
+  made_.parts.push_back(copy);
+  std::memcpy(copy.data, node.entries.data, node.entries.bytes);
+  discard_part(node.entries);
+  node.entries = copy;
+  bind_views(node, factory_->dims());
+}
+
+template <class T>
+bool Writer<T>::erase(std::int64_t id) {
+  const std::uint32_t place = find(id);
+  if (place == IdMap::kNone) return false;
+  const std::uint32_t number = place >> slot_bits_;
+  const std::size_t slot = place & ((1u << slot_bits_) - 1);
+  Node<T>& leaf = *writable(number);
+  map_.remove(id, place);
+  if (leaf.bitmap) {
+    std::vector<T> box(2 * factory_->dims());
+    T* lower = box.data();
+    T* upper = lower + factory_->dims();
+    factory_->read_box(leaf, slot, lower, upper);
+    own_lines(leaf);
+    factory_->mark(leaf, slot, lower, upper, false);
+  } else {
+    own_entries(leaf);
+    const std::size_t last = leaf.count - 1u;
+    if (slot != last) {
+      for (std::size_t d = 0; d < factory_->dims(); ++d) {
+        leaf.lower_lanes(d)[slot] = leaf.lower_lanes(d)[last];
+        leaf.upper_lanes(d)[slot] = leaf.upper_lanes(d)[last];
+      }
+      const std::int64_t moved = leaf.id(last);
+      if (leaf.wide_ids)
+        static_cast<std::int64_t*>(leaf.ids)[slot] = moved;
+      else
+        static_cast<std::uint32_t*>(leaf.ids)[slot] = static_cast<std::uint32_t>(moved);
+      map_.move(moved, place_of(number, last), place);
+    }
+    --leaf.count;
+  }
+  --leaf.live;
+  --size_;
+  mark_dirty(number);
+  return true;
+}
+
+template <class T>
+void Writer<T>::mark_dirty(std::uint32_t number) {
+  const std::size_t height = places_[number].node->height;
+  if (dirty_.size() <= height) dirty_.resize(height + 1);
+  dirty_[height].insert(number);
+}
+
+// Tightens the node's envelope in its parent, or dissolves the node when it holds too little.
+template <class T>
+void Writer<T>::refresh(std::uint32_t number, EntryList<T>& orphans) {
+  Node<T>* node = places_[number].node;
+  const std::uint32_t parent = places_[number].parent;
+  if (parent == kNoParent) return;
+  const Layout& layout = factory_->layout();
+  if (node->live < (node->leaf() ? layout.leaf_minimum() : layout.node_minimum())) {
+    factory_->collect(*node, orphans);
+    remove_child(parent, node);
+    release(node);
+    mark_dirty(parent);
+    return;
+  }
+  const Envelope<T> envelope = factory_->envelope(*node);
+  const Node<T>& above = *places_[parent].node;
+  const std::size_t lane = lane_of(above, node);
+  for (std::size_t d = 0; d < factory_->dims(); ++d)
+    if (above.lower_lanes(d)[lane] != envelope.lower[d] || above.upper_lanes(d)[lane] != envelope.upper[d]) {
+      set_lane(parent, lane, envelope.lower.data(), envelope.upper.data());
+      mark_dirty(parent);
+      return;
+    }
+}
+
+// Forgets a subtree that left the tree: numbers, ids and memory.
+template <class T>
+void Writer<T>::release(Node<T>* node) {
+  for (Node<T>* child : node->children) release(child);
+  if (node->leaf()) unmap_all(*node);
+  places_[node->number] = {};
+  free_numbers_.push_back(node->number);
+  for (std::set<std::uint32_t>& level : dirty_) level.erase(node->number);
+  discard(node);
+}
+
+template <class T>
+void Writer<T>::remove_child(std::uint32_t parent, const Node<T>* child) {
+  Node<T>* node = writable(parent);
+  std::vector<Node<T>*> children = node->children;
+  std::vector<Envelope<T>> envelopes = envelopes_of(*node);
+  const std::size_t lane = lane_of(*node, child);
+  children.erase(children.begin() + static_cast<std::ptrdiff_t>(lane));
+  envelopes.erase(envelopes.begin() + static_cast<std::ptrdiff_t>(lane));
+  if (children.empty()) {  // only a root may end here; shrink_root() replaces it
+    node->children.clear();
+    node->count = node->live = 0;
+    return;
+  }
+  Node<T>* rebuilt = factory_->make_inner(std::move(children), envelopes, serial_);
+  adopt(rebuilt);
+  replace(parent, rebuilt);
+  discard(node);
+}
+
+template <class T>
+void Writer<T>::shrink_root() {
+  for (;;) {
+    Node<T>* root = places_[root_].node;
+    if (root->leaf() || root->count > 1) return;
+    const std::uint32_t old = root_;
+    if (root->count == 1) {
+      root_ = root->children[0]->number;
+      places_[root_].parent = kNoParent;
+    } else {
+      const EntryList<T> none(factory_->dims());
+      Node<T>* leaf = factory_->make_leaf(none.view(), {}, nullptr, 0, serial_);
+      adopt(leaf);
+      leaf->number = new_number();
+      root_ = leaf->number;
+      places_[root_] = {leaf, kNoParent};
+    }
+    places_[old] = {};
+    free_numbers_.push_back(old);
+    for (std::set<std::uint32_t>& level : dirty_) level.erase(old);
+    discard(root);
+  }
+}
+
+template <class T>
+std::unique_ptr<Version<T>> Writer<T>::finish(Garbage<T>& garbage) {
+  // Condense from the leaves up; what is left over is inserted again, which may dirty nothing.
+  EntryList<T> orphans(factory_->dims());
+  for (std::size_t height = 0; height < dirty_.size(); ++height)
+    while (!dirty_[height].empty()) {
+      const std::uint32_t number = *dirty_[height].begin();
+      dirty_[height].erase(dirty_[height].begin());
+      refresh(number, orphans);
+    }
+  shrink_root();
+  size_ -= orphans.size();
+  for (std::size_t i = 0; i < orphans.size(); ++i)
+    insert(orphans.lower.data() + i * orphans.dims, orphans.upper.data() + i * orphans.dims, orphans.ids[i]);
+
+  auto next = std::make_unique<Version<T>>();
+  next->root = places_[root_].node;
+  next->size = size_;
+  next->serial = serial_;
+  next->factory = factory_;
+  next->group = group_;
+  garbage = std::move(garbage_);
+  garbage_ = {};
+  made_ = {};
+  return next;
+}
+
+template <class T>
+void Writer<T>::roll_back() {
+  made_.free();
+  garbage_ = {};
+}
+
+template class Writer<float>;
+template class Writer<double>;
+
+}  // namespace pubmatch

@@ -1,0 +1,1 @@
+"""The pubmatch matcher inside Spark executors; install ``pubmatch[spark]`` to use it."""

@@ -1,0 +1,46 @@
+"""Settings and fixtures all tests share."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+# The same examples on every machine and run: a failure is the change's doing, not chance's.
+settings.register_profile(
+    "pubmatch",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("pubmatch")
+
+TESTS = Path(__file__).parent
+
+
+@pytest.fixture
+def run_python() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run a script in an interpreter of its own, where a crash or a hang fails one test, not the run."""
+
+    def run(script: str, *arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+        search_path = os.pathsep.join([str(TESTS), *filter(None, sys.path)])
+        return subprocess.run(
+            [sys.executable, "-c", script, *map(str, arguments)],
+            env={**os.environ, "PYTHONPATH": search_path, **environment},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+
+    return run
