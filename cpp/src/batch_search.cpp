@@ -28,21 +28,20 @@ void grow(Sink& sink) {
 template <class T>
 struct BatchSearch<T>::Worker {
   Worker(const Version<T>& version, const EventBatch<T>& batch, std::size_t group)
-      : intersect(version, batch), sinks(group), buffers(group) {}
+      : intersect(version, batch), sinks(group) {}
 
   BatchIntersect<T> intersect;
   IntersectBuffer<T> current, next;
   std::vector<std::uint32_t> rows;  // the group's events
   std::vector<std::uint32_t> places;
   std::vector<Sink> sinks;
-  std::vector<IdBuffer> buffers;  // one per sink of a group; a lone event writes straight to the arena
   IdBuffer arena;
 };
 
 template <class T>
 BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batch, const SearchOptions& options,
                             double started)
-    : version_(version), batch_(batch), options_(options), started_(started), finished_(batch.size()) {
+    : version_(version), batch_(batch), options_(options), started_(started), finished_(batch.size()), together_(version.group > 1 && !options.count_only) {
   if (options.order == Order::kSjf && options.level > 1) {
     table_ = std::make_unique<WorkloadTable<T>>(version, batch, options.level);
     order_ = table_->sorted();
@@ -50,6 +49,7 @@ BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batc
     order_.resize(batch.size());
     std::iota(order_.begin(), order_.end(), 0u);
   }
+  if (together_) own_ids_.resize(batch.size());
   const std::size_t workers = std::min(options_.threads, std::max<std::size_t>(1, batch.size()));
   for (std::size_t i = 0; i < workers; ++i)
     workers_.push_back(std::make_unique<Worker>(version, batch, version.group));
@@ -119,10 +119,9 @@ void BatchSearch<T>::search_group(std::size_t part, std::size_t first, std::size
     std::swap(worker.current, worker.next);
   }
 
-  const bool alone = size == 1;
   for (std::size_t i = 0; i < size; ++i) {
-    IdBuffer& buffer = alone ? worker.arena : worker.buffers[i];
-    const std::size_t used = alone && !options_.count_only ? worker.arena.size : 0;
+    IdBuffer& buffer = together_ ? own_ids_[worker.rows[i]] : worker.arena;
+    const std::size_t used = options_.count_only ? 0 : buffer.size;
     worker.sinks[i] = Sink{buffer.data(), used, buffer.capacity(), options_.count_only, &buffer};
   }
   LeafScan<T> scan;
@@ -140,20 +139,14 @@ void BatchSearch<T>::search_group(std::size_t part, std::size_t first, std::size
     Sink& sink = worker.sinks[i];
     Finished& finished = finished_[worker.rows[i]];
     finished.worker = static_cast<std::uint32_t>(part);
-    finished.first = worker.arena.size;
+    finished.first = 0;
     finished.count = sink.size;
     if (options_.count_only) continue;
-    if (alone) {
-      finished.count -= worker.arena.size;
-      worker.arena.size = sink.size;
-    } else {
-      if (worker.arena.capacity() < worker.arena.size + sink.size)
-        worker.arena.reserve(std::max(2 * worker.arena.capacity(), worker.arena.size + sink.size));
-      std::memcpy(worker.arena.data() + worker.arena.size, sink.ids, sink.size * sizeof(std::int64_t));
-      worker.arena.size += sink.size;
-    }
-    if (options_.sort)
-      std::sort(worker.arena.data() + finished.first, worker.arena.data() + finished.first + finished.count);
+    IdBuffer& buffer = *sink.buffer;
+    finished.first = buffer.size;
+    finished.count -= buffer.size;
+    buffer.size = sink.size;
+    if (options_.sort) std::sort(buffer.data() + finished.first, buffer.data() + buffer.size);
   }
   const double response = now_s() - started_;
   for (std::size_t i = 0; i < size; ++i) finished_[worker.rows[i]].response_s = response;
@@ -176,8 +169,8 @@ Matches BatchSearch<T>::collect(const std::uint32_t* events, std::size_t count) 
   for (std::size_t i = 0; i < count; ++i) {
     const Finished& event = finished_[events[i]];
     if (event.count == 0) continue;
-    std::memcpy(result.ids.data() + result.offsets[i], workers_[event.worker]->arena.data() + event.first,
-                event.count * sizeof(std::int64_t));
+    const IdBuffer& buffer = together_ ? own_ids_[events[i]] : workers_[event.worker]->arena;
+    std::memcpy(result.ids.data() + result.offsets[i], buffer.data() + event.first, event.count * sizeof(std::int64_t));
   }
   return result;
 }
@@ -186,7 +179,7 @@ template <class T>
 Matches BatchSearch<T>::matches() {
   std::vector<std::uint32_t> all(batch_.size());
   std::iota(all.begin(), all.end(), 0u);
-  const bool in_place = workers_.size() == 1 && order_ == all && !options_.count_only;
+  const bool in_place = workers_.size() == 1 && !together_ && order_ == all && !options_.count_only;
   const bool count_only = std::exchange(options_.count_only, in_place || options_.count_only);
   Matches result = collect(all.data(), all.size());
   options_.count_only = count_only;
@@ -199,6 +192,7 @@ Matches BatchSearch<T>::matches() {
 template <class T>
 void BatchSearch<T>::drop_arena() {
   for (const std::unique_ptr<Worker>& worker : workers_) worker->arena.size = 0;
+  for (std::size_t i = 0; together_ && i < done_; ++i) own_ids_[order_[i]] = IdBuffer();
 }
 
 template class BatchSearch<float>;

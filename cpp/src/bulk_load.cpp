@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "pubmatch/batch_search.hpp"
 #include "pubmatch/packer.hpp"
 
 namespace pubmatch {
@@ -69,6 +70,36 @@ class Loader {
   std::uint64_t serial_;
 };
 
+// How many events to search together. Compare trees: enough for the next nodes to be on their way while one is tested.
+// Bitmap trees: one, unless events visit so many leaves, or find so much in them, that several share what is read; then as
+// many as read most lines of the leaves they visit. Measured on the boxes' own centres.
+template <class T>
+std::uint32_t choose_group(const Version<T>& version, const BoxView<T>& boxes) {
+  constexpr std::size_t kProbes = 64;
+  constexpr std::uint32_t kCompareGroup = 32;
+  constexpr double kMostGroup = 128;
+  constexpr double kManyLeaves = 0.2;   // share of the leaves an event visits
+  constexpr double kManyMatches = 2;    // matches per leaf visited
+  constexpr double kLineReaders = 40;   // events per leaf that read most of its lines
+  if (!version.factory->layout().bitmap) return kCompareGroup;
+  if (boxes.size == 0) return 1;
+  const std::vector<T> points = sample_centres(boxes, kProbes);
+  const EventBatch<T> batch(points.data(), points.size() / boxes.dims, boxes.dims, &version.factory->cuts());
+  const WorkloadTable<T> table(version, batch, version.height());
+  BatchSearch<T> search(version, batch, SearchOptions{Order::kFifo, 1, 1, false, true}, 0);
+  search.run();
+  double visits = 0;
+  double matches = 0;
+  for (std::size_t e = 0; e < batch.size(); ++e) {
+    visits += table.workload(e);
+    matches += static_cast<double>(search.finished(e).count);
+  }
+  if (visits == 0) return 1;
+  const double share = visits / static_cast<double>(batch.size() * measure(version).leaves);
+  if (share < kManyLeaves && matches / visits < kManyMatches) return 1;
+  return static_cast<std::uint32_t>(std::min(kMostGroup, std::ceil(kLineReaders / share / 16) * 16));
+}
+
 }  // namespace
 
 template <class T>
@@ -89,6 +120,7 @@ std::unique_ptr<Version<T>> bulk_load(const BoxView<T>& boxes, const std::int64_
   Packer<T> packer(boxes, std::move(rows), *cuts, events);
   version->root = loader.build(packer, 0, boxes.size, height).node;
   version->packed_size = boxes.size;
+  version->group = choose_group(*version, boxes);
   return version;
 }
 

@@ -58,24 +58,45 @@ std::shared_ptr<const Cuts> Cuts::restore(std::vector<std::vector<double>> fine,
 }
 
 void Cuts::count_lines() {
+  make_grid();
   for (std::size_t d = 0; d < fine_.size(); ++d) {
     inner_lines_[d] = static_cast<std::uint8_t>(fine_[d].size() + 2);
     leaf_lines_[d] = static_cast<std::uint8_t>(coarse_of_[d].back() + 2);
   }
 }
 
-std::uint8_t Cuts::fine_bucket(std::size_t d, double value) const {
-  const std::vector<double>& cuts = fine_[d];
-  const double* base = cuts.data();
-  std::size_t length = cuts.size();
-  // Branch-free upper_bound: the number of cuts <= value.
-  while (length > 1) {
-    const std::size_t half = length / 2;
-    base += (base[half - 1] <= value) ? half : 0;
-    length -= half;
+// A grid over a dimension's range narrows the search. The grid cell of a value never falls as the value grows, so the cuts
+// at or below a value are all of those in earlier cells, none of those in later ones, and some of its own cell's.
+void Cuts::make_grid() {
+  grids_.resize(fine_.size());
+  for (std::size_t d = 0; d < fine_.size(); ++d) {
+    Grid& grid = grids_[d];
+    const std::vector<double>& cuts = fine_[d];
+    if (cuts.empty()) continue;
+    grid.least = cuts.front();
+    const double width = cuts.back() - cuts.front();
+    grid.scale = std::isfinite(width) && width > 0 ? static_cast<double>(kGridCells) / width : 0;
+    if (!std::isfinite(grid.scale)) grid.scale = 0;
+    for (const double cut : cuts) ++grid.below[grid.cell(cut) + 1];
+    for (std::size_t c = 0; c < kGridCells; ++c) grid.below[c + 1] = static_cast<std::uint8_t>(grid.below[c + 1] + grid.below[c]);
   }
-  const std::size_t below = static_cast<std::size_t>(base - cuts.data());
-  return static_cast<std::uint8_t>(below + (length == 1 && *base <= value));
+}
+
+std::uint8_t Cuts::fine_bucket(std::size_t d, double value) const {
+  const Grid& grid = grids_[d];
+  const double* cuts = fine_[d].data();
+  const std::size_t cell = grid.cell(value);
+  std::size_t first = grid.below[cell];
+  std::size_t last = grid.below[cell + 1];
+  while (last - first > 4) {
+    const std::size_t middle = (first + last) / 2;
+    if (cuts[middle] <= value)
+      first = middle + 1;
+    else
+      last = middle;
+  }
+  while (first < last && cuts[first] <= value) ++first;
+  return static_cast<std::uint8_t>(first);
 }
 
 }  // namespace pubmatch

@@ -212,8 +212,14 @@ AnyTree read_tree(const std::shared_ptr<const FileBytes>& keep, bool verify) {
       place_nodes(header, *cuts, records, {reinterpret_cast<const std::uint8_t*>(active.data()), active.size()});
 
   const auto finish = [&]<class T>() -> AnyTree {
-    return std::make_shared<Tree<T>>(header.dims, params, make_version<T>(placed, header, std::move(cuts), file),
-                                     header.next_id, std::move(tuner), keep);
+    auto tree = std::make_shared<Tree<T>>(header.dims, params, make_version<T>(placed, header, std::move(cuts), file),
+                                          header.next_id, std::move(tuner), keep);
+    if (!verify)
+      tree->also_check([keep, from = sections.parts, expected = header.parts_checksum] {
+        if (checksum(keep->bytes().subspan(from)) != expected)
+          throw CorruptIndexError("checksum mismatch in the nodes of the file");
+      });
+    return tree;
   };
   return header.scalar_bytes == 4 ? finish.template operator()<float>() : finish.template operator()<double>();
 }

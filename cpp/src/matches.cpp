@@ -11,15 +11,15 @@ namespace {
 // freed buffers wait here for the next call.
 class Recycler {
  public:
-  static constexpr std::size_t kLeast = std::size_t{1} << 14;   // ids; smaller ones malloc handles well
-  static constexpr std::size_t kMost = std::size_t{1} << 23;    // ids kept in all: 64 MiB
-  static constexpr std::size_t kBuffers = 4;
+  static constexpr std::size_t kLeast = std::size_t{1} << 12;  // ids; smaller ones malloc handles well
+  static constexpr std::size_t kMost = std::size_t{1} << 24;   // ids kept in all: 128 MiB
+  static constexpr std::size_t kBuffers = 512;
 
-  // A buffer of at least `capacity` ids, or none.
+  // The last one freed of at least `capacity` ids, or none.
   std::int64_t* take(std::size_t capacity, std::size_t& got) {
     const std::lock_guard lock(mutex_);
-    for (std::size_t i = 0; i < count_; ++i) {
-      if (capacities_[i] < capacity || capacities_[i] > 8 * capacity) continue;
+    for (std::size_t i = count_; i-- > 0;) {
+      if (capacities_[i] < capacity) continue;
       std::int64_t* data = buffers_[i];
       got = capacities_[i];
       kept_ -= got;
@@ -55,6 +55,10 @@ Recycler& recycler() {
 
 }  // namespace
 
+namespace {
+constexpr std::size_t kFirstIds = 256;  // what a sink that found something asks for first
+}  // namespace
+
 IdBuffer::~IdBuffer() {
   if (capacity_ >= Recycler::kLeast && recycler().keep(data_, capacity_)) return;
   std::free(data_);
@@ -62,7 +66,7 @@ IdBuffer::~IdBuffer() {
 
 void IdBuffer::reserve(std::size_t capacity) {
   if (capacity <= capacity_) return;
-  if (data_ == nullptr && capacity >= Recycler::kLeast) data_ = recycler().take(capacity, capacity_);
+  if (data_ == nullptr && capacity >= kFirstIds) data_ = recycler().take(capacity, capacity_);
   if (capacity <= capacity_) return;
   void* grown = capacity > SIZE_MAX / sizeof(std::int64_t) ? nullptr : std::realloc(data_, capacity * sizeof(std::int64_t));
   if (grown == nullptr) throw std::bad_alloc();

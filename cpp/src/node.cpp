@@ -44,10 +44,10 @@ PartSizes part_sizes(const NodeFacts& facts) {
   return sizes;
 }
 
-Part allocate_part(std::size_t bytes, std::uint64_t birth) {
+Part allocate_part(std::size_t bytes, std::uint64_t birth, bool zeroed) {
   Part part;
   if (bytes == 0) return part;
-  part.data = take_part_memory(bytes);
+  part.data = take_part_memory(bytes, zeroed);
   part.bytes = bytes;
   part.birth = birth;
   part.owned = true;

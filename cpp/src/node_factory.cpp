@@ -7,6 +7,10 @@ namespace pubmatch {
 
 namespace {
 
+// A dimension gets lines in a leaf when at least one box in this many is constrained there. Lines of rarer ones would rule
+// out next to nothing; verification does it.
+constexpr std::size_t kWorthLines = 32;
+
 std::uint16_t lanes(std::size_t count) { return static_cast<std::uint16_t>((count + 3) / 4 * 4); }
 
 }  // namespace
@@ -59,14 +63,15 @@ Node<T>* NodeFactory<T>::make_leaf(const BoxView<T>& boxes, std::span<const std:
       most = std::max(most, constrained);
     }
     std::vector<std::uint8_t> active;
-    node->uniform = true;
+    bool all_have_lines = true;
     for (std::size_t d = 0; d < dims_; ++d) {
-      if (constrained_in[d] == 0) continue;
-      active.push_back(static_cast<std::uint8_t>(d));
-      // A dimension few rows leave open may as well be stored for all.
-      if (constrained_in[d] != rows.size()) node->uniform = false;
+      if (constrained_in[d] * kWorthLines >= rows.size() && constrained_in[d] != 0)
+        active.push_back(static_cast<std::uint8_t>(d));
+      else
+        all_have_lines &= constrained_in[d] == 0;
     }
-    if (!node->uniform && (active.size() - most) * 2 * sizeof(T) <= most) node->uniform = true;
+    // Rows that list their own dimensions pay a byte for each; few open sides are cheaper stored.
+    node->uniform = all_have_lines && (active.size() - most) * 2 * sizeof(T) <= most;
     node->stride = static_cast<std::uint16_t>(node->uniform ? active.size() : most);
     activate(*node, active, birth);
     for (std::size_t s = 0; s < rows.size(); ++s) {
@@ -189,13 +194,31 @@ void NodeFactory<T>::collect(const Node<T>& node, EntryList<T>& entries) const {
 template <class T>
 Envelope<T> NodeFactory<T>::envelope(const Node<T>& node) const {
   Envelope<T> result(dims_);
-  std::vector<T> lower(dims_);
-  std::vector<T> upper(dims_);
-  for (std::size_t s = 0; s < node.count; ++s) {
-    if (node.leaf() && !node.is_live(s)) continue;
-    read_box(node, s, lower.data(), upper.data());
-    result.extend(lower.data(), upper.data());
+  if (!node.bitmap_leaf()) {
+    for (std::size_t d = 0; d < dims_ && node.count != 0; ++d) {
+      result.lower[d] = *std::min_element(node.lower_lanes(d), node.lower_lanes(d) + node.count);
+      result.upper[d] = *std::max_element(node.upper_lanes(d), node.upper_lanes(d) + node.count);
+    }
+    return result;
   }
+  std::vector<std::uint32_t> listed(256, 0);  // rows that hold the dimension; the others have no bounds there
+  for (std::size_t s = 0; s < node.count; ++s) {
+    if (!node.is_live(s)) continue;
+    const T* low = node.row(s);
+    const std::uint8_t* dims = node.dims_of_row(s);
+    for (std::size_t j = 0; j < node.stride; ++j) {
+      const std::uint8_t d = dims[j];
+      ++listed[d];
+      if (d >= dims_) continue;
+      result.lower[d] = std::min(result.lower[d], low[j]);
+      result.upper[d] = std::max(result.upper[d], low[node.stride + j]);
+    }
+  }
+  for (std::size_t d = 0; d < dims_; ++d)
+    if (listed[d] < node.live) {
+      result.lower[d] = -std::numeric_limits<T>::infinity();
+      result.upper[d] = std::numeric_limits<T>::infinity();
+    }
   return result;
 }
 

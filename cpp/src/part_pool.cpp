@@ -8,6 +8,7 @@
 #include <map>
 #include <mutex>
 #include <new>
+#include <set>
 #include <vector>
 
 namespace pubmatch {
@@ -17,6 +18,7 @@ namespace {
 constexpr std::size_t kSlab = std::size_t{4} << 20;
 constexpr std::size_t kHead = 64;                // the slab's own record
 constexpr std::size_t kLargest = kSlab / 4;      // larger parts are mapped on their own
+constexpr std::size_t kKeptSlabs = 4;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 struct Slab {
@@ -49,21 +51,22 @@ std::size_t own_map_bytes(std::size_t bytes) { return (bytes + kHugePage - 1) / 
 
 class Pool {
  public:
-  std::byte* take(std::size_t bytes) {
+  std::byte* take(std::size_t bytes, bool zeroed) {
     const std::size_t size = size_class(bytes);
     const std::lock_guard lock(mutex_);
     if (const auto found = free_.find(size); found != free_.end() && !found->second.empty()) {
       std::byte* data = found->second.back();
       found->second.pop_back();
-      ++slab_of(data)->live;
-      std::memset(data, 0, bytes);
+      if (slab_of(data)->live++ == 0) empty_.erase(slab_of(data));
+      if (zeroed) std::memset(data, 0, bytes);  // fresh memory is zero anyway
       return data;
     }
     if (current_ == nullptr || current_->used + size > kSlab) {
       std::byte* memory = map_aligned(kSlab, kSlab);
       Slab* const full = current_;
       current_ = new (memory) Slab;
-      if (full != nullptr && full->live == 0) give_back(full);
+      ++slabs_;
+      if (full != nullptr && full->live == 0) note_empty(full);
     }
     std::byte* data = reinterpret_cast<std::byte*>(current_) + current_->used;
     current_->used += size;
@@ -75,7 +78,7 @@ class Pool {
     const std::lock_guard lock(mutex_);
     Slab* slab = slab_of(data);
     free_[size_class(bytes)].push_back(data);
-    if (--slab->live == 0 && slab != current_) give_back(slab);
+    if (--slab->live == 0 && slab != current_) note_empty(slab);
   }
 
  private:
@@ -83,7 +86,16 @@ class Pool {
     return reinterpret_cast<Slab*>(reinterpret_cast<std::uintptr_t>(data) / kSlab * kSlab);
   }
 
+  // Updates free about as much as they take, so some empty slabs are kept for the next one: fresh pages are dear.
+  void note_empty(Slab* slab) {
+    empty_.insert(slab);
+    const std::size_t used = slabs_ - empty_.size();
+    while (empty_.size() > std::max(kKeptSlabs, used / 2)) give_back(*empty_.begin());
+  }
+
   void give_back(Slab* slab) {
+    empty_.erase(slab);
+    --slabs_;
     for (auto& [size, parts] : free_)
       parts.erase(std::remove_if(parts.begin(), parts.end(), [&](std::byte* p) { return slab_of(p) == slab; }),
                   parts.end());
@@ -92,6 +104,8 @@ class Pool {
 
   std::mutex mutex_;
   Slab* current_ = nullptr;
+  std::size_t slabs_ = 0;
+  std::set<Slab*> empty_;  // all but the current one
   std::map<std::size_t, std::vector<std::byte*>> free_;
 };
 
@@ -102,9 +116,30 @@ Pool& pool() {
 
 }  // namespace
 
-std::byte* take_part_memory(std::size_t bytes) {
+// Under AddressSanitizer every part is an allocation of its own, so that writing past one is seen.
+#if defined(__SANITIZE_ADDRESS__)
+#define PUBMATCH_OWN_ALLOCATIONS 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define PUBMATCH_OWN_ALLOCATIONS 1
+#endif
+#endif
+
+#ifdef PUBMATCH_OWN_ALLOCATIONS
+
+std::byte* take_part_memory(std::size_t bytes, bool) {
+  auto* data = static_cast<std::byte*>(::operator new(bytes, std::align_val_t{64}));
+  std::memset(data, 0, bytes);
+  return data;
+}
+
+void return_part_memory(std::byte* data, std::size_t) { ::operator delete(data, std::align_val_t{64}); }
+
+#else
+
+std::byte* take_part_memory(std::size_t bytes, bool zeroed) {
   if (bytes > kLargest) return map_aligned(own_map_bytes(bytes), kHugePage);
-  return pool().take(bytes);
+  return pool().take(bytes, zeroed);
 }
 
 void return_part_memory(std::byte* data, std::size_t bytes) {
@@ -113,5 +148,7 @@ void return_part_memory(std::byte* data, std::size_t bytes) {
   else
     pool().put_back(data, bytes);
 }
+
+#endif
 
 }  // namespace pubmatch

@@ -358,6 +358,7 @@ TreeStats Tree<T>::stats() const {
 
 template <class T>
 void Tree<T>::check() const {
+  if (source_check_) source_check_();
   pubmatch::check(*versions_.pin());
 }
 
@@ -378,15 +379,15 @@ template <class T>
 bool MatchStream<T>::next(std::vector<std::int64_t>& positions, Matches& matches) {
   const std::vector<std::uint32_t>& order = search_->order();
   if (handed_ == order.size()) return false;
-  search_->run_until(std::min(handed_ + chunk_, order.size()));
-  const std::size_t count = search_->finished_count() - handed_;
+  const std::size_t count = std::min(chunk_, order.size() - handed_);
+  search_->run_until(handed_ + count);
   matches = search_->collect(order.data() + handed_, count);
   matches.order.resize(count);
   std::iota(matches.order.begin(), matches.order.end(), std::int64_t{0});
   positions.assign(order.begin() + static_cast<std::ptrdiff_t>(handed_),
                    order.begin() + static_cast<std::ptrdiff_t>(handed_ + count));
-  search_->drop_arena();
   handed_ += count;
+  if (handed_ == search_->finished_count()) search_->drop_arena();  // groups may have finished more than was asked for
   return true;
 }
 

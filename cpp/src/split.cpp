@@ -28,7 +28,11 @@ struct Clipped {
       if (least > greatest) least = greatest = 0;
       // Scaled to at most one per side, so that huge coordinates do not overflow volumes.
       const double width = greatest > least ? greatest / 2 - least / 2 : 1;
-      const auto clip = [&](double v) { return (std::clamp(v, least, greatest) / 2 - least / 2) / width; };
+      // A width lost to rounding (denormals), or bounds that are not numbers, must not make sides that are neither 0 nor 1.
+      const auto clip = [&](double v) {
+        const double scaled = (std::clamp(v, least, greatest) / 2 - least / 2) / width;
+        return std::isfinite(scaled) ? scaled : 0.0;
+      };
       for (std::size_t i = 0; i < boxes.size; ++i) {
         lower[i * dims + d] = clip(static_cast<double>(boxes.lower_row(i)[d]));
         upper[i * dims + d] = clip(static_cast<double>(boxes.upper_row(i)[d]));

@@ -31,11 +31,55 @@ Writer<T>::Writer(const Version<T>& current)
 
 // Numbers a subtree of the published version. Readers never look at a node's number.
 template <class T>
-void Writer<T>::enter(Node<T>* node, std::uint32_t parent) {
+Cell<T> Writer<T>::enter(Node<T>* node, std::uint32_t parent) {
   node->number = new_number();
   places_[node->number] = {node, parent};
   if (node->leaf()) map_all(*node);
-  for (Node<T>* child : node->children) enter(child, node->number);
+  if (factory_->layout().dynamic) {
+    for (Node<T>* child : node->children) enter(child, node->number);
+    return Cell<T>(0);
+  }
+  if (node->leaf()) return cell_of(*node);
+  Cell<T> whole(factory_->dims());
+  std::vector<typename Router<T>::Child> cells;
+  for (Node<T>* child : node->children) {
+    Cell<T> cell = enter(child, node->number);
+    whole.extend(cell);
+    cells.push_back({child->number, std::move(cell)});
+  }
+  routers_.emplace(node->number, Router<T>(cells, clip_low_, clip_high_));
+  return whole;
+}
+
+template <class T>
+Cell<T> Writer<T>::cell_of(const Node<T>& node) const {
+  Cell<T> cell(factory_->dims());
+  for (const Node<T>* child : node.children) cell.extend(cell_of(*child));
+  if (!node.leaf()) return cell;
+  std::vector<T> lower(factory_->dims());
+  std::vector<T> upper(factory_->dims());
+  for (std::size_t s = 0; s < node.count; ++s) {
+    if (!node.is_live(s)) continue;
+    factory_->read_box(node, s, lower.data(), upper.data());
+    cell.extend(lower.data(), upper.data());
+  }
+  return cell;
+}
+
+// Makes the node's router from what lies below.
+template <class T>
+void Writer<T>::route(const Node<T>& node) {
+  if (factory_->layout().dynamic) return;
+  std::vector<typename Router<T>::Child> cells;
+  for (const Node<T>* child : node.children) cells.push_back({child->number, cell_of(*child)});
+  routers_.insert_or_assign(node.number, Router<T>(cells, clip_low_, clip_high_));
+}
+
+template <class T>
+std::size_t Writer<T>::bytes() const {
+  std::size_t total = map_.bytes() + places_.capacity() * sizeof(Place);
+  for (const auto& [number, router] : routers_) total += router.bytes();
+  return total;
 }
 
 template <class T>
@@ -142,7 +186,7 @@ std::size_t Writer<T>::lane_of(const Node<T>& parent, const Node<T>* child) cons
 template <class T>
 void Writer<T>::own_lines(Node<T>& node) {
   if (!node.bitmap || node.lines.birth == serial_) return;
-  Part copy = allocate_part(node.lines.bytes, serial_);
+  Part copy = allocate_part(node.lines.bytes, serial_, false);
   made_.parts.push_back(copy);
   std::memcpy(copy.data, node.lines.data, node.lines.bytes);
   discard_part(node.lines);
@@ -153,7 +197,7 @@ void Writer<T>::own_lines(Node<T>& node) {
 template <class T>
 void Writer<T>::own_entries(Node<T>& node) {
   if (node.entries.birth == serial_) return;
-  Part copy = allocate_part(node.entries.bytes, serial_);
+  Part copy = allocate_part(node.entries.bytes, serial_, false);
   made_.parts.push_back(copy);
   std::memcpy(copy.data, node.entries.data, node.entries.bytes);
   discard_part(node.entries);
@@ -169,11 +213,11 @@ bool Writer<T>::erase(std::int64_t id) {
   const std::size_t slot = place & ((1u << slot_bits_) - 1);
   Node<T>& leaf = *writable(number);
   map_.remove(id, place);
+  box_.resize(2 * factory_->dims());
+  T* lower = box_.data();
+  T* upper = lower + factory_->dims();
+  factory_->read_box(leaf, slot, lower, upper);
   if (leaf.bitmap) {
-    std::vector<T> box(2 * factory_->dims());
-    T* lower = box.data();
-    T* upper = lower + factory_->dims();
-    factory_->read_box(leaf, slot, lower, upper);
     own_lines(leaf);
     factory_->mark(leaf, slot, lower, upper, false);
   } else {
@@ -195,8 +239,20 @@ bool Writer<T>::erase(std::int64_t id) {
   }
   --leaf.live;
   --size_;
-  mark_dirty(number);
+  if (leaf.live < factory_->layout().leaf_minimum() || holds_envelope(number, lower, upper)) mark_dirty(number);
   return true;
+}
+
+// Whether the leaf's envelope rests on this box in some dimension.
+template <class T>
+bool Writer<T>::holds_envelope(std::uint32_t number, const T* lower, const T* upper) const {
+  const std::uint32_t parent = places_[number].parent;
+  if (parent == kNoParent) return false;
+  const Node<T>& above = *places_[parent].node;
+  const std::size_t lane = lane_of(above, places_[number].node);
+  for (std::size_t d = 0; d < factory_->dims(); ++d)
+    if (lower[d] == above.lower_lanes(d)[lane] || upper[d] == above.upper_lanes(d)[lane]) return true;
+  return false;
 }
 
 template <class T>
@@ -237,6 +293,7 @@ void Writer<T>::release(Node<T>* node) {
   for (Node<T>* child : node->children) release(child);
   if (node->leaf()) unmap_all(*node);
   places_[node->number] = {};
+  routers_.erase(node->number);
   free_numbers_.push_back(node->number);
   for (std::set<std::uint32_t>& level : dirty_) level.erase(node->number);
   discard(node);
@@ -255,6 +312,7 @@ void Writer<T>::remove_child(std::uint32_t parent, const Node<T>* child) {
     node->count = node->live = 0;
     return;
   }
+  if (!factory_->layout().dynamic) routers_.at(parent).remove(child->number);
   Node<T>* rebuilt = factory_->make_inner(std::move(children), envelopes, serial_);
   adopt(rebuilt);
   replace(parent, rebuilt);
@@ -279,6 +337,7 @@ void Writer<T>::shrink_root() {
       places_[root_] = {leaf, kNoParent};
     }
     places_[old] = {};
+    routers_.erase(old);
     free_numbers_.push_back(old);
     for (std::set<std::uint32_t>& level : dirty_) level.erase(old);
     discard(root);

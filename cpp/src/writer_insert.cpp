@@ -15,9 +15,8 @@ namespace {
 
 constexpr std::size_t kSpare = 32;  // slots a grown leaf gets beyond its need
 
-// Weights of ChooseSubtree, in widths of a dimension's usual range.
-constexpr double kEnlargement = 8;    // against the margin the envelope has already
-constexpr double kNewDimension = 1;   // a dimension that becomes active in a bitmap leaf
+// What an envelope's growth weighs in ChooseSubtree, against the margin it has already.
+constexpr double kEnlargement = 8;
 
 }  // namespace
 
@@ -27,13 +26,17 @@ void Writer<T>::insert(const T* lower, const T* upper, std::int64_t id) {
   ++size_;
 }
 
-// ChooseSubtree down to a leaf; envelopes on the way take the box in.
+// Down to a leaf, by the router or, in the paper's tree, by ChooseSubtree; envelopes on the way take the box in.
 template <class T>
 std::uint32_t Writer<T>::descend(const T* lower, const T* upper) {
   std::uint32_t number = root_;
   while (!places_[number].node->leaf()) {
     const Node<T>& node = *places_[number].node;
-    const std::size_t lane = choose_child(node, lower, upper);
+    std::size_t lane = 0;
+    if (factory_->layout().dynamic)
+      lane = choose_lane(node, lower, upper);
+    else
+      lane = lane_of(node, places_[routers_.at(number).find(lower, upper)].node);
     Envelope<T> envelope(factory_->dims());
     bool grows = false;
     for (std::size_t d = 0; d < factory_->dims(); ++d) {
@@ -48,25 +51,13 @@ std::uint32_t Writer<T>::descend(const T* lower, const T* upper) {
   return number;
 }
 
+// ChooseSubtree: the least enlargement of the envelope, then the least margin.
 template <class T>
-std::size_t Writer<T>::choose_child(const Node<T>& node, const T* lower, const T* upper) {
+std::size_t Writer<T>::choose_lane(const Node<T>& node, const T* lower, const T* upper) {
   score_.resize(kBlockEntries);
   active_kernels().set<T>().score_children(node, factory_->dims(), lower, upper, clip_low_.data(), clip_high_.data(),
                                            scale_.data(), static_cast<T>(kEnlargement), score_.data());
-  if (node.bitmap && node.height == 1) {
-    for (std::size_t c = 0; c < node.count; ++c) {
-      const Node<T>& child = *node.children[c];
-      if (child.dense) continue;
-      std::size_t j = 0;
-      for (std::size_t d = 0; d < factory_->dims(); ++d) {
-        while (j < child.active && child.active_dims[j] < d) ++j;
-        const bool active = j < child.active && child.active_dims[j] == d;
-        if (!active && !unconstrained(lower[d], upper[d])) score_[c] += static_cast<T>(kNewDimension);
-      }
-    }
-  }
-  const auto end = score_.begin() + node.count;
-  return static_cast<std::size_t>(std::min_element(score_.begin(), end) - score_.begin());
+  return static_cast<std::size_t>(std::min_element(score_.begin(), score_.begin() + node.count) - score_.begin());
 }
 
 // Whether the leaf can take the box as it is laid out.
@@ -75,14 +66,13 @@ bool Writer<T>::fits(const Node<T>& leaf, const T* lower, const T* upper, std::i
   if (!leaf.wide_ids && (id < 0 || id > 0xffffffffll)) return false;
   if (!leaf.bitmap) return true;
   std::size_t constrained = 0;
-  std::size_t j = 0;
   for (std::size_t d = 0; d < factory_->dims(); ++d) {
     if (unconstrained(lower[d], upper[d])) continue;
     ++constrained;
-    while (j < leaf.active && leaf.active_dims[j] < d) ++j;
-    if (j == leaf.active || leaf.active_dims[j] != d) return false;
+    const auto dim = static_cast<std::uint8_t>(d);
+    if (leaf.uniform && !std::binary_search(leaf.active_dims.begin(), leaf.active_dims.end(), dim)) return false;
   }
-  return leaf.uniform || constrained <= leaf.stride;
+  return constrained <= leaf.stride;
 }
 
 template <class T>
@@ -133,7 +123,7 @@ void Writer<T>::widen(Node<T>& node, std::size_t room) {
   facts.bitmap = node.bitmap;
   facts.wide_ids = node.wide_ids;
   facts.uniform = node.uniform;
-  node.entries = allocate_part(part_sizes(facts).entries, serial_);
+  node.entries = allocate_part(part_sizes(facts).entries, serial_, false);
   made_.parts.push_back(node.entries);
   bind_views(node, factory_->dims());
   if (node.bitmap_leaf()) {
@@ -219,6 +209,9 @@ void Writer<T>::split_leaf(std::uint32_t number, EntryList<T>& entries) {
     grow_root(halves[0], halves[1]);
     return;
   }
+  if (!factory_->layout().dynamic)
+    routers_.at(parent).split({halves[0]->number, cell_of(*halves[0])}, {halves[1]->number, cell_of(*halves[1])}, clip_low_,
+                              clip_high_);
   set_lane(parent, lane_of(*places_[parent].node, halves[0]), envelopes[0].lower.data(), envelopes[0].upper.data());
   add_child(parent, halves[1], envelopes[1]);
 }
@@ -231,6 +224,7 @@ void Writer<T>::grow_root(Node<T>* left, Node<T>* right) {
   root_ = root->number;
   places_[root_] = {root, kNoParent};
   places_[left->number].parent = places_[right->number].parent = root_;
+  route(*root);
 }
 
 // Gives a child of the node a new envelope.
@@ -305,11 +299,16 @@ void Writer<T>::split_inner(std::uint32_t number, std::vector<Node<T>*> children
   places_[halves[1]->number] = {halves[1], places_[number].parent};
   for (const Node<T>* half : halves)
     for (const Node<T>* child : half->children) places_[child->number].parent = half->number;
+  route(*halves[0]);
+  route(*halves[1]);
   const std::uint32_t parent = places_[number].parent;
   if (parent == kNoParent) {
     grow_root(halves[0], halves[1]);
     return;
   }
+  if (!factory_->layout().dynamic)
+    routers_.at(parent).split({halves[0]->number, cell_of(*halves[0])}, {halves[1]->number, cell_of(*halves[1])}, clip_low_,
+                              clip_high_);
   const Envelope<T> left = factory_->envelope(*halves[0]);
   set_lane(parent, lane_of(*places_[parent].node, halves[0]), left.lower.data(), left.upper.data());
   add_child(parent, halves[1], factory_->envelope(*halves[1]));

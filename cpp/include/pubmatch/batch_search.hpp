@@ -24,7 +24,8 @@ struct SearchOptions {
   bool count_only = false;
 };
 
-// The ids of a worker's finished events lie one after another in its arena.
+// The ids of a worker's finished events lie one after another in its arena; events searched together have each their own
+// buffer.
 struct Finished {
   std::uint32_t worker = 0;
   std::size_t first = 0;
@@ -64,6 +65,8 @@ class BatchSearch {
   std::unique_ptr<WorkloadTable<T>> table_;
   std::vector<std::uint32_t> order_;
   std::vector<Finished> finished_;
+  bool together_;  // groups of more than one event, whose ids are wanted
+  std::vector<IdBuffer> own_ids_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<std::size_t> next_{0};
   std::size_t done_ = 0;

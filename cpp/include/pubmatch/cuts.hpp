@@ -40,9 +40,24 @@ class Cuts {
  private:
   Cuts() = default;
   void count_lines();
+  void make_grid();
+
+  static constexpr std::size_t kGridCells = 256;
+  struct Grid {
+    double least = 0;
+    double scale = 0;
+    std::array<std::uint8_t, kGridCells + 1> below{};  // cuts in earlier cells
+
+    std::size_t cell(double value) const {
+      const double at = (value - least) * scale;
+      if (!(at > 0)) return 0;
+      return at < static_cast<double>(kGridCells - 1) ? static_cast<std::size_t>(at) : kGridCells - 1;
+    }
+  };
 
   std::vector<std::vector<double>> fine_;
   std::vector<std::vector<std::uint8_t>> coarse_of_;
+  std::vector<Grid> grids_;
   // Indexed by any byte, so that a dimension read from a damaged file stays inside.
   std::array<std::uint8_t, 256> inner_lines_{};
   std::array<std::uint8_t, 256> leaf_lines_{};

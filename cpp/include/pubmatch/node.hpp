@@ -4,7 +4,8 @@
 //   compare  bounds as struct of arrays, [dimension][lower, upper][lane]; tested by comparing every lane.
 //   bitmap   one 64-byte line per active dimension and bucket: bit c of a line is set when child (or entry) c may match
 //            a value of that bucket. Lines of the event's buckets are ANDed; surviving entries are verified exactly.
-// A dimension is active in a node when some entry below is constrained there; the others need no line and no bounds.
+// A dimension is active in an inner node when some child is constrained there, in a leaf when enough of its boxes are; the
+// others have no lines. A leaf's rows hold the bounds of constrained dimensions only.
 // Inner nodes of both layouts keep their children's envelopes as struct of arrays.
 //
 // A published node never changes, with one exception readers cannot see: the room behind a leaf's used slots. Its memory
@@ -86,8 +87,8 @@ struct NodeFacts {
 };
 PartSizes part_sizes(const NodeFacts& facts);
 
-// Memory aligned to a line, zeroed. Throws std::bad_alloc.
-Part allocate_part(std::size_t bytes, std::uint64_t birth);
+// Memory aligned to a line. Throws std::bad_alloc.
+Part allocate_part(std::size_t bytes, std::uint64_t birth, bool zeroed = true);
 void free_part(Part& part);
 
 // Points the views at the parts.

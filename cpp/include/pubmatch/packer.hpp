@@ -1,7 +1,7 @@
 // Cost-based packing: divides boxes into runs that few events visit.
 //
 // Boxes are split top-down in two, on the lower or the upper bound of one dimension, where the expected work
-//   (boxes left) × (events that reach the left side) + the same for the right
+//   (leaves left)^0.7 × (events that reach the left side) + the same for the right
 // is least. Events are a sample: the caller's, or the subscriptions' own centres, never assumed uniform. Bounds and
 // events are compared by the bucket of Cuts they fall in.
 #pragma once
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "pubmatch/box.hpp"
@@ -21,6 +22,10 @@ namespace pubmatch {
 // from.
 template <class T>
 std::vector<std::vector<double>> sample_bounds(const BoxView<T>& boxes, std::span<const std::uint32_t> rows);
+
+// Events as the boxes suggest them, row-major: centres of evenly spaced boxes; where a box has no centre, the next one's.
+template <class T>
+std::vector<T> sample_centres(const BoxView<T>& boxes, std::size_t most);
 
 template <class T>
 class Packer {
@@ -56,6 +61,7 @@ class Packer {
   std::vector<std::uint32_t> order_;        // positions into rows_
   std::vector<std::uint8_t> codes_;         // per box: lower codes, then upper codes
   std::vector<std::uint8_t> event_codes_;   // per event: fine buckets
+  std::vector<std::pair<T, std::uint32_t>> keys_;  // scratch of split()
   std::uint64_t random_ = 0x9e3779b97f4a7c15ull;
 };
 

@@ -9,8 +9,8 @@
 
 namespace pubmatch {
 
-// Zeroed, aligned to 64 bytes. Throws std::bad_alloc.
-std::byte* take_part_memory(std::size_t bytes);
+// Aligned to 64 bytes. Throws std::bad_alloc.
+std::byte* take_part_memory(std::size_t bytes, bool zeroed);
 void return_part_memory(std::byte* data, std::size_t bytes);
 
 }  // namespace pubmatch

@@ -77,6 +77,8 @@ class Tree : public std::enable_shared_from_this<Tree<T>> {
   const Params& params() const { return params_; }
   TreeStats stats() const;
   void check() const;  // throws CorruptIndexError
+  // What check() verifies besides the tree itself: the bytes of a file that was loaded unverified.
+  void also_check(std::function<void()> source) { source_check_ = std::move(source); }
   const std::shared_ptr<LevelTuner>& tuner() const { return tuner_; }
 
   typename VersionChain<T>::Pin pin() const { return versions_.pin(); }
@@ -97,6 +99,7 @@ class Tree : public std::enable_shared_from_this<Tree<T>> {
   const std::size_t dims_;
   const Params params_;
   std::shared_ptr<const void> keep_;  // before the versions, so that it goes after them
+  std::function<void()> source_check_;
   std::shared_ptr<LevelTuner> tuner_;
   VersionChain<T> versions_;
   std::mutex writing_;

@@ -11,10 +11,12 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "pubmatch/box.hpp"
 #include "pubmatch/id_map.hpp"
+#include "pubmatch/router.hpp"
 #include "pubmatch/version.hpp"
 
 namespace pubmatch {
@@ -25,7 +27,7 @@ class Writer {
   explicit Writer(const Version<T>& current);
 
   bool contains(std::int64_t id) const { return find(id) != IdMap::kNone; }
-  std::size_t bytes() const { return map_.bytes() + places_.capacity() * sizeof(Place); }
+  std::size_t bytes() const;
 
   void begin(const Version<T>& current);
   void insert(const T* lower, const T* upper, std::int64_t id);
@@ -42,7 +44,9 @@ class Writer {
   };
 
   // Numbers and the id map.
-  void enter(Node<T>* node, std::uint32_t parent);
+  Cell<T> enter(Node<T>* node, std::uint32_t parent);
+  Cell<T> cell_of(const Node<T>& node) const;
+  void route(const Node<T>& node);
   std::uint32_t new_number();
   std::uint32_t place_of(std::uint32_t number, std::size_t slot) const;
   std::int64_t id_at(std::uint32_t place) const;
@@ -61,7 +65,7 @@ class Writer {
   void replace(std::uint32_t number, Node<T>* node);
 
   // Insertion.
-  std::size_t choose_child(const Node<T>& node, const T* lower, const T* upper);
+  std::size_t choose_lane(const Node<T>& node, const T* lower, const T* upper);
   std::uint32_t descend(const T* lower, const T* upper);
   void add_to_leaf(std::uint32_t number, const T* lower, const T* upper, std::int64_t id);
   bool fits(const Node<T>& leaf, const T* lower, const T* upper, std::int64_t id) const;
@@ -77,6 +81,7 @@ class Writer {
 
   // Deletion.
   void mark_dirty(std::uint32_t number);
+  bool holds_envelope(std::uint32_t number, const T* lower, const T* upper) const;
   void refresh(std::uint32_t number, EntryList<T>& orphans);
   void remove_child(std::uint32_t parent, const Node<T>* child);
   void release(Node<T>* node);
@@ -87,6 +92,7 @@ class Writer {
   std::vector<std::uint32_t> free_numbers_;
   IdMap map_;
   unsigned slot_bits_;
+  std::unordered_map<std::uint32_t, Router<T>> routers_;  // of inner nodes, by number; none in the paper's tree
 
   // The transaction.
   std::shared_ptr<const NodeFactory<T>> factory_;
@@ -97,7 +103,7 @@ class Writer {
   Garbage<T> garbage_;  // of the version before
   Garbage<T> made_;     // by this transaction; freed when it fails
   std::vector<std::set<std::uint32_t>> dirty_;  // by height
-  std::vector<T> score_, clip_low_, clip_high_, scale_;
+  std::vector<T> box_, score_, clip_low_, clip_high_, scale_;
 };
 
 extern template class Writer<float>;

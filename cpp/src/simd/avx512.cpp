@@ -50,6 +50,7 @@ inline bool row_contains(const double* low, const double* high, std::size_t k, c
 
 inline bool row_contains_at(const float* low, const float* high, const std::uint8_t* dims, std::size_t k,
                             const float* down, const float* up, std::size_t dimensions) {
+  bool inside = true;
   for (std::size_t j = 0; j < k; j += 16) {
     const auto part = static_cast<__mmask16>(k - j >= 16 ? 0xffff : (1u << (k - j)) - 1);
     const __m512i at = _mm512_maskz_cvtepu8_epi32(0xffff, _mm_maskz_loadu_epi8(part, dims + j));
@@ -63,9 +64,9 @@ inline bool row_contains_at(const float* low, const float* high, const std::uint
       u = _mm512_mask_i32gather_ps(_mm512_setzero_ps(), part, at, up, 4);
     }
     const __mmask16 in = _mm512_mask_cmp_ps_mask(part, _mm512_maskz_loadu_ps(part, low + j), d, _CMP_LE_OQ);
-    if (_mm512_mask_cmp_ps_mask(in, _mm512_maskz_loadu_ps(part, high + j), u, _CMP_GE_OQ) != part) return false;
+    inside &= _mm512_mask_cmp_ps_mask(in, _mm512_maskz_loadu_ps(part, high + j), u, _CMP_GE_OQ) == part;
   }
-  return true;
+  return inside;
 }
 
 inline bool row_contains_at(const double* low, const double* high, const std::uint8_t* dims, std::size_t k,

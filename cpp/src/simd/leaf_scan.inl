@@ -125,48 +125,117 @@ struct Candidates {
   }
 };
 
+// The lines that one event needs in a leaf further on.
 template <class T>
-void prefetch_lines(const LeafScan<T>& scan, const Visit<T>& visit, std::uint32_t k) {
-  const Node<T>& node = *visit.node;
-  const std::size_t row = scan.rows[scan.events[visit.first + k]];
+void prefetch_lines(const LeafScan<T>& scan, const Node<T>& node, std::size_t row) {
+  std::uint32_t own[256];
+  const std::uint32_t* chosen = own;
+  std::size_t count = node.active;
   if (node.dense) {
-    const std::uint32_t* chosen = scan.batch->dense_leaf(row);
-    const std::size_t head = node.active < 8 ? node.active : 8;
-    for (std::size_t j = 0; j < head; ++j) __builtin_prefetch(line_at(node.line_words, chosen[j]));
-    return;
+    chosen = scan.batch->dense_leaf(row);
+    count = count < 8 ? count : 8;  // the rest is read only when these leave something
+  } else {
+    choose_lines(node.active_dims.data(), count, scan.batch->leaf_lines(row), scan.leaf_line_counts, own);
   }
-  std::uint32_t chosen[256];
-  choose_lines(node.active_dims.data(), node.active, scan.batch->leaf_lines(row), scan.leaf_line_counts, chosen);
-  for (std::size_t j = 0; j < node.active; ++j) __builtin_prefetch(line_at(node.line_words, chosen[j]));
+  for (std::size_t j = 0; j < count; ++j) __builtin_prefetch(line_at(node.line_words, chosen[j]));
 }
 
+// ANDs the lines of one event; false when nothing is left.
 template <class T>
-void scan_bitmap_leaf(const LeafScan<T>& scan, const Visit<T>& visit, const Visit<T>* ahead, Candidates<T>& candidates) {
-  const Node<T>& node = *visit.node;
+bool surviving(const LeafScan<T>& scan, const Node<T>& node, std::size_t row, const Line& used, std::uint64_t* words) {
+  Line acc;
+  if (node.active == 0) {
+    __builtin_memcpy(&acc, node.live_bits, sizeof acc);
+  } else {
+    std::uint32_t own[256];
+    const std::uint32_t* chosen = own;
+    if (node.dense)
+      chosen = scan.batch->dense_leaf(row);
+    else
+      choose_lines(node.active_dims.data(), node.active, scan.batch->leaf_lines(row), scan.leaf_line_counts, own);
+    if (!and_lines(node.line_words, chosen, node.active, acc)) return false;
+  }
+  acc &= used;
+  __builtin_memcpy(words, &acc, sizeof acc);
+  return true;
+}
+
+// The positions of the set bits, four at a time: how many there are is hard to predict, whether there are more than four
+// is not. Writes up to four positions beyond the last.
+inline std::size_t list_bits(const std::uint64_t* words, std::uint16_t* slots) {
+  std::size_t found = 0;
+  for (std::size_t w = 0; w < kLineWords; ++w) {
+    std::uint64_t bits = words[w];
+    const auto count = static_cast<std::size_t>(__builtin_popcountll(bits));
+    for (std::size_t done = 0; done < count; done += 4)
+      for (std::size_t i = 0; i < 4; ++i) {
+        slots[found + done + i] = static_cast<std::uint16_t>(w * 64 + (bits == 0 ? 0 : __builtin_ctzll(bits)));
+        bits &= bits - 1;
+      }
+    found += count;
+  }
+  return found;
+}
+
+// One of few events in a leaf: survivors wait for their rows.
+template <class T>
+void scan_for_one(const LeafScan<T>& scan, const Node<T>& node, std::uint32_t position, Candidates<T>& candidates) {
   Line used;
   first_bits(node.count, used);
-  for (std::uint32_t k = 0; k < visit.last - visit.first; ++k) {
-    if (ahead != nullptr && k < ahead->last - ahead->first) prefetch_lines(scan, *ahead, k);
+  std::uint64_t words[kLineWords];
+  if (!surviving(scan, node, scan.rows[position], used, words)) return;
+  for (std::uint32_t w = 0; w < kLineWords; ++w)
+    for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1)
+      candidates.add(scan, node, position, w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits)));
+}
+
+// The k-th of `shares` equal pieces of a part, into the second-level cache: the first could not hold a leaf.
+inline void prefetch_share(const Part& part, std::size_t k, std::size_t shares) {
+  const std::size_t lines = (part.bytes + 63) / 64;
+  for (std::size_t i = lines * k / shares; i < lines * (k + 1) / shares; ++i) __builtin_prefetch(part.data + i * 64, 0, 2);
+}
+
+// A leaf that many events visit is in the cache after the first: survivors are verified on the spot, without a branch on
+// the outcome. Meanwhile the next leaf is fetched piece by piece.
+template <class T>
+void scan_for_many(const LeafScan<T>& scan, const Visit<T>& visit, const Node<T>* next, Candidates<T>& candidates) {
+  candidates.flush(scan);
+  const Node<T>& node = *visit.node;
+  const std::size_t size = visit.last - visit.first;
+  Line used;
+  first_bits(node.count, used);
+  for (std::size_t k = 0; k < size; ++k) {
+    if (next != nullptr) {
+      prefetch_share(next->lines, k, size);
+      prefetch_share(next->entries, k, size);
+    }
     const std::uint32_t position = scan.events[visit.first + k];
     const std::size_t row = scan.rows[position];
-    Line acc;
-    if (node.active == 0) {
-      __builtin_memcpy(&acc, node.live_bits, sizeof acc);
-    } else {
-      std::uint32_t own[256];
-      const std::uint32_t* chosen = own;
-      if (node.dense)
-        chosen = scan.batch->dense_leaf(row);
-      else
-        choose_lines(node.active_dims.data(), node.active, scan.batch->leaf_lines(row), scan.leaf_line_counts, own);
-      if (!and_lines(node.line_words, chosen, node.active, acc)) continue;
-    }
-    acc &= used;
     std::uint64_t words[kLineWords];
-    __builtin_memcpy(words, &acc, sizeof acc);
-    for (std::uint32_t w = 0; w < kLineWords; ++w)
-      for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1)
-        candidates.add(scan, node, position, w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits)));
+    if (!surviving(scan, node, row, used, words)) continue;
+    Sink& sink = scan.sinks[position];
+    if (!sink.counting)
+      while (sink.capacity - sink.size < kBlockEntries) scan.grow(sink);
+    const T* down = scan.batch->down(row);
+    const T* up = scan.batch->up(row);
+    const bool whole = node.uniform && node.dense;
+    std::uint16_t slots[kBlockEntries + 4];
+    const std::size_t found = list_bits(words, slots);
+    std::int64_t scrap[1];
+    std::int64_t* out = sink.counting ? scrap : sink.ids + sink.size;
+    const std::size_t step = sink.counting ? 0 : 1;
+    std::size_t matched = 0;
+    for (std::size_t i = 0; i < found; ++i) {
+      const std::size_t slot = slots[i];
+      const T* low = node.row(slot);
+      const T* high = low + node.stride;
+      const bool inside =
+          whole ? row_contains(low, high, node.stride, down, up)
+                : row_contains_at(low, high, node.dims_of_row(slot), node.stride, down, up, scan.batch->dims());
+      out[matched * step] = node.id(slot);
+      matched += inside;
+    }
+    sink.size += matched;
   }
 }
 
@@ -191,6 +260,13 @@ void prefetch_entries(const Node<T>& node) {
   for (std::size_t at = 0; at < node.entries.bytes; at += 64) __builtin_prefetch(data + at);
 }
 
+// Whether the events of a visit read so many of the leaf's lines that fetching all of it in order is faster.
+template <class T>
+bool worth_streaming(const Visit<T>& visit) {
+  const std::size_t events = visit.last - visit.first;
+  return events > 1 && events * visit.node->active * 256 >= visit.node->lines.bytes;
+}
+
 template <class T>
 void scan_leaves(const LeafScan<T>& scan) {
   constexpr std::size_t kNodesAhead = 8;
@@ -203,13 +279,18 @@ void scan_leaves(const LeafScan<T>& scan) {
       __builtin_prefetch(node + 64);
       __builtin_prefetch(node + 128);
     }
-    const Visit<T>* ahead = v + kLinesAhead < scan.visit_count ? &scan.visits[v + kLinesAhead] : nullptr;
     const Visit<T>& visit = scan.visits[v];
-    if (visit.node->bitmap) {
-      scan_bitmap_leaf(scan, visit, ahead, candidates);
-    } else {
+    const Visit<T>* ahead = v + kLinesAhead < scan.visit_count ? &scan.visits[v + kLinesAhead] : nullptr;
+    if (!visit.node->bitmap) {
       if (ahead != nullptr) prefetch_entries(*ahead->node);
       scan_compare_leaf(scan, visit);
+    } else if (!worth_streaming(visit)) {
+      if (ahead != nullptr && !worth_streaming(*ahead))
+        for (std::uint32_t k = ahead->first; k < ahead->last; ++k)
+          prefetch_lines(scan, *ahead->node, scan.rows[scan.events[k]]);
+      for (std::uint32_t k = visit.first; k < visit.last; ++k) scan_for_one(scan, *visit.node, scan.events[k], candidates);
+    } else {
+      scan_for_many(scan, visit, v + 1 < scan.visit_count ? scan.visits[v + 1].node : nullptr, candidates);
     }
   }
   candidates.flush(scan);
