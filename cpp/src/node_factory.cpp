@@ -43,7 +43,9 @@ Node<T>* NodeFactory<T>::make_leaf(const BoxView<T>& boxes, std::span<const std:
   node->birth = birth;
   node->bitmap = layout_.bitmap;
   node->count = node->live = static_cast<std::uint16_t>(rows.size());
-  node->room = static_cast<std::uint16_t>(std::min<std::size_t>(rows.size() + spare, layout_.leaf_capacity));
+  // Rounded, so that the parts of leaves that grow have few different sizes and take each other's place.
+  const std::size_t room = spare == 0 ? rows.size() : (rows.size() + 2 * spare - 1) / spare * spare;
+  node->room = static_cast<std::uint16_t>(std::min<std::size_t>(room, layout_.leaf_capacity));
   for (const std::uint32_t row : rows) node->wide_ids |= ids[row] < 0 || ids[row] > 0xffffffffll;
 
   if (!layout_.bitmap) {

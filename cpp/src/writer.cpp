@@ -250,8 +250,26 @@ bool Writer<T>::holds_envelope(std::uint32_t number, const T* lower, const T* up
   if (parent == kNoParent) return false;
   const Node<T>& above = *places_[parent].node;
   const std::size_t lane = lane_of(above, places_[number].node);
-  for (std::size_t d = 0; d < factory_->dims(); ++d)
-    if (lower[d] == above.lower_lanes(d)[lane] || upper[d] == above.upper_lanes(d)[lane]) return true;
+  const Node<T>& leaf = *places_[number].node;
+  for (std::size_t d = 0; d < factory_->dims(); ++d) {
+    if (lower[d] != above.lower_lanes(d)[lane] && upper[d] != above.upper_lanes(d)[lane]) continue;
+    if (!leaf.bitmap || !unconstrained(lower[d], upper[d]) || !some_box_open(leaf, d)) return true;
+  }
+  return false;
+}
+
+// Whether a live box of a bitmap leaf has no bounds in the dimension.
+template <class T>
+bool Writer<T>::some_box_open(const Node<T>& leaf, std::size_t d) const {
+  for (std::size_t s = 0; s < leaf.count; ++s) {
+    if (!leaf.is_live(s)) continue;
+    const std::uint8_t* dims = leaf.dims_of_row(s);
+    const std::uint8_t* end = dims + leaf.stride;
+    const std::uint8_t* found = std::find(dims, end, static_cast<std::uint8_t>(d));
+    if (found == end) return true;
+    const std::size_t j = static_cast<std::size_t>(found - dims);
+    if (unconstrained(leaf.row(s)[j], leaf.row(s)[leaf.stride + j])) return true;
+  }
   return false;
 }
 

@@ -80,11 +80,11 @@ void Writer<T>::add_to_leaf(std::uint32_t number, const T* lower, const T* upper
   const std::size_t capacity = factory_->layout().leaf_capacity;
   {
     const Node<T>& leaf = *places_[number].node;
-    const bool full = leaf.count == capacity;
-    if (full || !fits(leaf, lower, upper, id)) {
+    // A leaf nearly full of live entries is split before its last slots are filled with what was deleted.
+    const bool no_slot = leaf.count == capacity && leaf.live >= capacity - capacity / 16;
+    if (no_slot || !fits(leaf, lower, upper, id)) {
       EntryList<T> entries = entries_of(leaf);
       entries.add(lower, upper, id);
-      // Dead slots alone may make the room; a leaf nearly full of live ones is split before it is full again.
       if (entries.size() <= capacity - capacity / 16)
         rebuild_leaf(number, entries);
       else
@@ -93,19 +93,31 @@ void Writer<T>::add_to_leaf(std::uint32_t number, const T* lower, const T* upper
     }
   }
   Node<T>& leaf = *writable(number);
-  const std::size_t slot = leaf.count;
-  if (slot == leaf.room || !leaf.entries.owned) widen(leaf, std::min(capacity, slot + kSpare));
+  const std::size_t slot = free_slot(leaf);
   own_lines(leaf);
-  if (!leaf.bitmap) own_entries(leaf);  // its lanes are read in whole vectors, behind the used ones too
   factory_->write_lane(leaf, slot, lower, upper);
   if (leaf.wide_ids)
     static_cast<std::int64_t*>(leaf.ids)[slot] = id;
   else
     static_cast<std::uint32_t*>(leaf.ids)[slot] = static_cast<std::uint32_t>(id);
   if (leaf.bitmap) factory_->mark(leaf, slot, lower, upper, true);
-  ++leaf.count;
   ++leaf.live;
   map_.add(id, place_of(number, slot), [&](std::uint32_t place) { return id_at(place); });
+}
+
+// A slot that may be written to: behind the used ones, or, when those are all there are, a dead one.
+template <class T>
+std::size_t Writer<T>::free_slot(Node<T>& leaf) {
+  const std::size_t capacity = factory_->layout().leaf_capacity;
+  if (leaf.count == capacity) {
+    own_entries(leaf);  // older versions may still show what lies in the dead slot
+    std::size_t slot = 0;
+    while (leaf.is_live(slot)) ++slot;
+    return slot;
+  }
+  if (leaf.count == leaf.room || !leaf.entries.owned) widen(leaf, std::min(capacity, (leaf.count + 2 * kSpare - 1) / kSpare * kSpare));
+  if (!leaf.bitmap) own_entries(leaf);  // its lanes are read in whole vectors, behind the used ones too
+  return leaf.count++;
 }
 
 // Lays the entries part out anew with more room.

@@ -68,6 +68,7 @@ class Writer {
   std::size_t choose_lane(const Node<T>& node, const T* lower, const T* upper);
   std::uint32_t descend(const T* lower, const T* upper);
   void add_to_leaf(std::uint32_t number, const T* lower, const T* upper, std::int64_t id);
+  std::size_t free_slot(Node<T>& leaf);
   bool fits(const Node<T>& leaf, const T* lower, const T* upper, std::int64_t id) const;
   void rebuild_leaf(std::uint32_t number, EntryList<T>& entries);
   void split_leaf(std::uint32_t number, EntryList<T>& entries);
@@ -81,6 +82,7 @@ class Writer {
 
   // Deletion.
   void mark_dirty(std::uint32_t number);
+  bool some_box_open(const Node<T>& leaf, std::size_t d) const;
   bool holds_envelope(std::uint32_t number, const T* lower, const T* upper) const;
   void refresh(std::uint32_t number, EntryList<T>& orphans);
   void remove_child(std::uint32_t parent, const Node<T>* child);
