@@ -10,9 +10,7 @@
 
 namespace pubmatch {
 
-double now_s() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 namespace {
 
@@ -41,7 +39,12 @@ struct BatchSearch<T>::Worker {
 template <class T>
 BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batch, const SearchOptions& options,
                             double started)
-    : version_(version), batch_(batch), options_(options), started_(started), finished_(batch.size()), together_(version.group > 1 && !options.count_only) {
+    : version_(version),
+      batch_(batch),
+      options_(options),
+      started_(started),
+      finished_(batch.size()),
+      together_(version.group > 1 && !options.count_only) {
   if (options.order == Order::kSjf && options.level > 1) {
     table_ = std::make_unique<WorkloadTable<T>>(version, batch, options.level);
     order_ = table_->sorted();
@@ -51,8 +54,7 @@ BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batc
   }
   if (together_) own_ids_.resize(batch.size());
   const std::size_t workers = std::min(options_.threads, std::max<std::size_t>(1, batch.size()));
-  for (std::size_t i = 0; i < workers; ++i)
-    workers_.push_back(std::make_unique<Worker>(version, batch, version.group));
+  for (std::size_t i = 0; i < workers; ++i) workers_.push_back(std::make_unique<Worker>(version, batch, version.group));
 }
 
 template <class T>

@@ -64,7 +64,9 @@ class BoxSearch {
   void candidates(const Node<T>& node, std::uint64_t* mask) const {
     for (std::size_t w = 0; w < kLineWords; ++w) {
       const std::size_t from = w * 64;
-      mask[w] = node.count >= from + 64 ? ~std::uint64_t{0} : node.count > from ? (std::uint64_t{1} << (node.count - from)) - 1 : 0;
+      mask[w] = node.count >= from + 64 ? ~std::uint64_t{0}
+                : node.count > from     ? (std::uint64_t{1} << (node.count - from)) - 1
+                                        : 0;
       if (node.bitmap) mask[w] &= node.live_bits[w];
     }
     if (!node.bitmap) return;

@@ -27,7 +27,8 @@ class Loader {
 
   // How many boxes a subtree of this height takes.
   double capacity(std::size_t height) const {
-    return factory_.layout().leaf_target * std::pow(static_cast<double>(factory_.layout().node_target()), static_cast<double>(height));
+    return factory_.layout().leaf_target *
+           std::pow(static_cast<double>(factory_.layout().node_target()), static_cast<double>(height));
   }
 
   // One packer serves the whole bitmap tree. A compare tree, finer than a dimension's buckets, cuts anew at every node.
@@ -42,8 +43,7 @@ class Loader {
 
  private:
   Built<T> build_inner(Packer<T>& packer, std::size_t first, std::size_t last, std::size_t height) {
-    const auto parts =
-        static_cast<std::size_t>(std::ceil(static_cast<double>(last - first) / capacity(height - 1)));
+    const auto parts = static_cast<std::size_t>(std::ceil(static_cast<double>(last - first) / capacity(height - 1)));
     std::vector<std::pair<std::size_t, std::size_t>> runs;
     packer.divide(first, last, parts, [&](std::size_t from, std::size_t to) { runs.emplace_back(from, to); });
     std::vector<Node<T>*> children;
@@ -78,9 +78,9 @@ std::uint32_t choose_group(const Version<T>& version, const BoxView<T>& boxes) {
   constexpr std::size_t kProbes = 64;
   constexpr std::uint32_t kCompareGroup = 32;
   constexpr double kMostGroup = 128;
-  constexpr double kManyLeaves = 0.2;   // share of the leaves an event visits
-  constexpr double kManyMatches = 2;    // matches per leaf visited
-  constexpr double kLineReaders = 40;   // events per leaf that read most of its lines
+  constexpr double kManyLeaves = 0.2;  // share of the leaves an event visits
+  constexpr double kManyMatches = 2;   // matches per leaf visited
+  constexpr double kLineReaders = 40;  // events per leaf that read most of its lines
   if (!version.factory->layout().bitmap) return kCompareGroup;
   if (boxes.size == 0) return 1;
   const std::vector<T> points = sample_centres(boxes, kProbes);
@@ -127,8 +127,7 @@ std::unique_ptr<Version<T>> bulk_load(const BoxView<T>& boxes, const std::int64_
 namespace {
 
 template <class T>
-void measure_below(const Node<T>& node, const NodeFactory<T>& factory, Measure& measure,
-                   std::set<std::string>& sets) {
+void measure_below(const Node<T>& node, const NodeFactory<T>& factory, Measure& measure, std::set<std::string>& sets) {
   measure.bytes += factory.bytes(node);
   ++measure.nodes;
   if (node.leaf()) {

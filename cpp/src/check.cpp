@@ -59,7 +59,9 @@ class Checker {
   void fan_out(const Node<T>& node, bool is_root, const std::string& where) const {
     const Layout& layout = factory_.layout();
     const std::size_t most = node.leaf() ? layout.leaf_capacity : layout.node_capacity;
-    const std::size_t least = is_root ? (node.leaf() ? 0 : 2) : node.leaf() ? layout.leaf_minimum() : layout.node_minimum();
+    const std::size_t least = is_root       ? (node.leaf() ? 0 : 2)
+                              : node.leaf() ? layout.leaf_minimum()
+                                            : layout.node_minimum();
     if (node.count > most || node.live < least)
       lie(where, "fan-out " + std::to_string(node.live) + " is not within " + std::to_string(least) + " and " +
                      std::to_string(most));
@@ -99,7 +101,8 @@ class Checker {
       if (!node.bitmap || node.uniform) continue;
       const std::uint8_t* dims = node.dims_of_row(s);
       for (std::size_t j = 0; j < node.stride; ++j)
-        if (dims[j] != kPadDim && dims[j] >= dims_) lie(where, "slot " + std::to_string(s) + " names a dimension too high");
+        if (dims[j] != kPadDim && dims[j] >= dims_)
+          lie(where, "slot " + std::to_string(s) + " names a dimension too high");
     }
     if (live != node.live) lie(where, "live entries are miscounted");
   }

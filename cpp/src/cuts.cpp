@@ -78,7 +78,8 @@ void Cuts::make_grid() {
     grid.scale = std::isfinite(width) && width > 0 ? static_cast<double>(kGridCells) / width : 0;
     if (!std::isfinite(grid.scale)) grid.scale = 0;
     for (const double cut : cuts) ++grid.below[grid.cell(cut) + 1];
-    for (std::size_t c = 0; c < kGridCells; ++c) grid.below[c + 1] = static_cast<std::uint8_t>(grid.below[c + 1] + grid.below[c]);
+    for (std::size_t c = 0; c < kGridCells; ++c)
+      grid.below[c + 1] = static_cast<std::uint8_t>(grid.below[c + 1] + grid.below[c]);
   }
 }
 

@@ -68,7 +68,8 @@ void IdBuffer::reserve(std::size_t capacity) {
   if (capacity <= capacity_) return;
   if (data_ == nullptr && capacity >= kFirstIds) data_ = recycler().take(capacity, capacity_);
   if (capacity <= capacity_) return;
-  void* grown = capacity > SIZE_MAX / sizeof(std::int64_t) ? nullptr : std::realloc(data_, capacity * sizeof(std::int64_t));
+  void* grown =
+      capacity > SIZE_MAX / sizeof(std::int64_t) ? nullptr : std::realloc(data_, capacity * sizeof(std::int64_t));
   if (grown == nullptr) throw std::bad_alloc();
   data_ = static_cast<std::int64_t*>(grown);
   capacity_ = capacity;

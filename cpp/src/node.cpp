@@ -38,8 +38,7 @@ EntriesPlan plan_entries(const NodeFacts& facts) {
 
 PartSizes part_sizes(const NodeFacts& facts) {
   PartSizes sizes;
-  if (facts.bitmap)
-    sizes.lines = kLine + std::size_t{facts.line_count} * kLine;
+  if (facts.bitmap) sizes.lines = kLine + std::size_t{facts.line_count} * kLine;
   sizes.entries = plan_entries(facts).total;
   return sizes;
 }

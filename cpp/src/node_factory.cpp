@@ -17,8 +17,15 @@ std::uint16_t lanes(std::size_t count) { return static_cast<std::uint16_t>((coun
 
 template <class T>
 void NodeFactory<T>::allocate(Node<T>& node, std::size_t line_count, std::uint64_t birth) const {
-  NodeFacts facts{node.room,   node.stride, static_cast<std::uint32_t>(line_count),
-                  static_cast<std::uint32_t>(dims_), sizeof(T), node.height, node.bitmap, node.wide_ids, node.uniform};
+  NodeFacts facts{node.room,
+                  node.stride,
+                  static_cast<std::uint32_t>(line_count),
+                  static_cast<std::uint32_t>(dims_),
+                  sizeof(T),
+                  node.height,
+                  node.bitmap,
+                  node.wide_ids,
+                  node.uniform};
   const PartSizes sizes = part_sizes(facts);
   node.lines = allocate_part(sizes.lines, birth);
   node.entries = allocate_part(sizes.entries, birth);
@@ -51,7 +58,8 @@ Node<T>* NodeFactory<T>::make_leaf(const BoxView<T>& boxes, std::span<const std:
   if (!layout_.bitmap) {
     node->stride = lanes(node->room);
     allocate(*node, 0, birth);
-    for (std::size_t s = 0; s < rows.size(); ++s) write_lane(*node, s, boxes.lower_row(rows[s]), boxes.upper_row(rows[s]));
+    for (std::size_t s = 0; s < rows.size(); ++s)
+      write_lane(*node, s, boxes.lower_row(rows[s]), boxes.upper_row(rows[s]));
   } else {
     std::vector<std::uint32_t> constrained_in(dims_, 0);
     std::size_t most = 0;
@@ -103,9 +111,8 @@ Node<T>* NodeFactory<T>::make_inner(std::vector<Node<T>*> children, const std::v
   if (layout_.bitmap) {
     std::vector<std::uint8_t> active;
     for (std::size_t d = 0; d < dims_; ++d) {
-      const bool used = std::any_of(envelopes.begin(), envelopes.end(), [&](const Envelope<T>& e) {
-        return !unconstrained(e.lower[d], e.upper[d]);
-      });
+      const bool used = std::any_of(envelopes.begin(), envelopes.end(),
+                                    [&](const Envelope<T>& e) { return !unconstrained(e.lower[d], e.upper[d]); });
       if (used) active.push_back(static_cast<std::uint8_t>(d));
     }
     activate(*node, active, birth);

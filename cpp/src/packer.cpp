@@ -142,7 +142,8 @@ void Packer<T>::add_centres(std::size_t first, std::size_t last, std::size_t mos
       const std::uint8_t* code = own;
       for (int tries = 0; tries < 16 && code[d] == 0 && code[dims_ + d] == kNoUpper; ++tries) code = random_code();
       const std::size_t low = code[d] == 0 ? 0 : code[d] - 1u;
-      const std::size_t high = code[dims_ + d] == kNoUpper ? std::max<std::size_t>(low, kMaxBuckets - 2) : code[dims_ + d];
+      const std::size_t high =
+          code[dims_ + d] == kNoUpper ? std::max<std::size_t>(low, kMaxBuckets - 2) : code[dims_ + d];
       event_codes_.push_back(static_cast<std::uint8_t>((low + high) / 2));
     }
   }
@@ -231,7 +232,8 @@ typename Packer<T>::Events Packer<T>::reaching(const Histograms& h, const Events
   for (const std::uint32_t e : events) {
     const std::uint8_t* code = event_codes_.data() + std::size_t{e} * dims_;
     bool reached = true;
-    for (std::size_t d = 0; d < dims_ && reached; ++d) reached = reaches(code[d], h.least_lower[d], h.greatest_upper[d]);
+    for (std::size_t d = 0; d < dims_ && reached; ++d)
+      reached = reaches(code[d], h.least_lower[d], h.greatest_upper[d]);
     if (reached) inside.push_back(e);
   }
   return inside;
@@ -314,7 +316,8 @@ void Packer<T>::choose_side(const Histograms& h, std::size_t d, bool on_upper, s
     std::size_t right_first = c + 1;
     while (right_first < kCodes && side.boxes[right_first] == 0) ++right_first;
     // Cuts inside this code: both sides keep it.
-    for (; next_part < parts && static_cast<double>(next_part) * sampled < static_cast<double>(taken * parts); ++next_part)
+    for (; next_part < parts && static_cast<double>(next_part) * sampled < static_cast<double>(taken * parts);
+         ++next_part)
       if (parts <= 16) consider(next_part, c, c);
     if (right_first == kCodes) break;
     // The cut right behind this code, rounded to whole parts.

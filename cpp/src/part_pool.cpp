@@ -16,8 +16,8 @@ namespace pubmatch {
 namespace {
 
 constexpr std::size_t kSlab = std::size_t{4} << 20;
-constexpr std::size_t kHead = 64;                // the slab's own record
-constexpr std::size_t kLargest = kSlab / 4;      // larger parts are mapped on their own
+constexpr std::size_t kHead = 64;            // the slab's own record
+constexpr std::size_t kLargest = kSlab / 4;  // larger parts are mapped on their own
 constexpr std::size_t kKeptSlabs = 4;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 

@@ -48,10 +48,7 @@ const Cuts* cuts_of(const Version<T>& version) {
 
 template <class T>
 Tree<T>::Tree(std::size_t dims, const Params& params)
-    : dims_(dims),
-      params_(params),
-      tuner_(std::make_shared<LevelTuner>()),
-      versions_(empty_version<T>(dims, params)) {}
+    : dims_(dims), params_(params), tuner_(std::make_shared<LevelTuner>()), versions_(empty_version<T>(dims, params)) {}
 
 template <class T>
 Tree<T>::Tree(std::size_t dims, const Params& params, std::unique_ptr<Version<T>> version, std::int64_t next_id,
@@ -105,7 +102,8 @@ std::vector<std::int64_t> Tree<T>::insert(const BoxView<T>& boxes, const std::in
       writer_ = std::make_unique<Writer<T>>(*current);
     for (std::size_t i = 0; ids != nullptr && i < boxes.size; ++i)
       if (writer_->contains(ids[i]))
-        throw ArgumentError("id " + std::to_string(ids[i]) + " at row " + std::to_string(i) + " is in the index already");
+        throw ArgumentError("id " + std::to_string(ids[i]) + " at row " + std::to_string(i) +
+                            " is in the index already");
     for (std::size_t i = 0; ids == nullptr && i < boxes.size; ++i) {
       while (!ids_below_next_ && writer_ != nullptr && writer_->contains(next)) ++next;
       given.push_back(next++);
@@ -324,7 +322,8 @@ template <class P>
 std::unique_ptr<MatchStream<T>> Tree<T>::stream(const P* points, std::size_t count, const MatchOptions& options,
                                                 std::size_t chunk) {
   auto version = versions_.pin();
-  const SearchOptions search{options.order, choose_level(*version, options, count), options.threads, options.sort, false};
+  const SearchOptions search{options.order, choose_level(*version, options, count), options.threads, options.sort,
+                             false};
   return std::make_unique<MatchStream<T>>(this->shared_from_this(), std::move(version), points, count, search, chunk);
 }
 
@@ -396,11 +395,11 @@ template class Tree<double>;
 template class MatchStream<float>;
 template class MatchStream<double>;
 
-#define PUBMATCH_INSTANTIATE(T, P)                                                                              \
-  template Matches Tree<T>::match<P>(const P*, std::size_t, const MatchOptions&);                               \
-  template std::vector<std::int64_t> Tree<T>::count<P>(const P*, std::size_t, std::size_t);                     \
-  template std::vector<std::int64_t> Tree<T>::estimate<P>(const P*, std::size_t, std::size_t);                  \
-  template Matches Tree<T>::query<P>(BoxRelation, const BoxView<P>&);                                           \
+#define PUBMATCH_INSTANTIATE(T, P)                                                             \
+  template Matches Tree<T>::match<P>(const P*, std::size_t, const MatchOptions&);              \
+  template std::vector<std::int64_t> Tree<T>::count<P>(const P*, std::size_t, std::size_t);    \
+  template std::vector<std::int64_t> Tree<T>::estimate<P>(const P*, std::size_t, std::size_t); \
+  template Matches Tree<T>::query<P>(BoxRelation, const BoxView<P>&);                          \
   template std::unique_ptr<MatchStream<T>> Tree<T>::stream<P>(const P*, std::size_t, const MatchOptions&, std::size_t);
 PUBMATCH_INSTANTIATE(float, float)
 PUBMATCH_INSTANTIATE(float, double)

@@ -20,7 +20,8 @@ struct Clipped {
       double least = std::numeric_limits<double>::infinity();
       double greatest = -least;
       for (std::size_t i = 0; i < boxes.size; ++i)
-        for (const double bound : {static_cast<double>(boxes.lower_row(i)[d]), static_cast<double>(boxes.upper_row(i)[d])})
+        for (const double bound :
+             {static_cast<double>(boxes.lower_row(i)[d]), static_cast<double>(boxes.upper_row(i)[d])})
           if (std::isfinite(bound)) {
             least = std::min(least, bound);
             greatest = std::max(greatest, bound);

@@ -27,8 +27,7 @@ WorkloadTable<T>::WorkloadTable(const Version<T>& version, const EventBatch<T>& 
   list_.resize(first_.back());
   std::vector<std::uint32_t> at(first_.begin(), first_.end() - 1);
   for (std::uint32_t v = 0; v < current.visits.size(); ++v)
-    for (std::uint32_t i = current.visits[v].first; i < current.visits[v].last; ++i)
-      list_[at[current.events[i]]++] = v;
+    for (std::uint32_t i = current.visits[v].first; i < current.visits[v].last; ++i) list_[at[current.events[i]]++] = v;
 }
 
 template <class T>

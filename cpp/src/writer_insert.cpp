@@ -115,7 +115,8 @@ std::size_t Writer<T>::free_slot(Node<T>& leaf) {
     while (leaf.is_live(slot)) ++slot;
     return slot;
   }
-  if (leaf.count == leaf.room || !leaf.entries.owned) widen(leaf, std::min(capacity, (leaf.count + 2 * kSpare - 1) / kSpare * kSpare));
+  if (leaf.count == leaf.room || !leaf.entries.owned)
+    widen(leaf, std::min(capacity, (leaf.count + 2 * kSpare - 1) / kSpare * kSpare));
   if (!leaf.bitmap) own_entries(leaf);  // its lanes are read in whole vectors, behind the used ones too
   return leaf.count++;
 }
@@ -222,8 +223,8 @@ void Writer<T>::split_leaf(std::uint32_t number, EntryList<T>& entries) {
     return;
   }
   if (!factory_->layout().dynamic)
-    routers_.at(parent).split({halves[0]->number, cell_of(*halves[0])}, {halves[1]->number, cell_of(*halves[1])}, clip_low_,
-                              clip_high_);
+    routers_.at(parent).split({halves[0]->number, cell_of(*halves[0])}, {halves[1]->number, cell_of(*halves[1])},
+                              clip_low_, clip_high_);
   set_lane(parent, lane_of(*places_[parent].node, halves[0]), envelopes[0].lower.data(), envelopes[0].upper.data());
   add_child(parent, halves[1], envelopes[1]);
 }
@@ -249,8 +250,9 @@ void Writer<T>::set_lane(std::uint32_t parent, std::size_t lane, const T* lower,
     factory_->read_box(node, lane, old.data(), old.data() + factory_->dims());
     bool new_dimension = false;
     for (std::size_t d = 0; d < factory_->dims(); ++d)
-      new_dimension |= !unconstrained(lower[d], upper[d]) &&
-                       !std::binary_search(node.active_dims.begin(), node.active_dims.end(), static_cast<std::uint8_t>(d));
+      new_dimension |=
+          !unconstrained(lower[d], upper[d]) &&
+          !std::binary_search(node.active_dims.begin(), node.active_dims.end(), static_cast<std::uint8_t>(d));
     if (!new_dimension) {
       own_lines(node);
       factory_->mark(node, lane, old.data(), old.data() + factory_->dims(), false);
@@ -319,8 +321,8 @@ void Writer<T>::split_inner(std::uint32_t number, std::vector<Node<T>*> children
     return;
   }
   if (!factory_->layout().dynamic)
-    routers_.at(parent).split({halves[0]->number, cell_of(*halves[0])}, {halves[1]->number, cell_of(*halves[1])}, clip_low_,
-                              clip_high_);
+    routers_.at(parent).split({halves[0]->number, cell_of(*halves[0])}, {halves[1]->number, cell_of(*halves[1])},
+                              clip_low_, clip_high_);
   const Envelope<T> left = factory_->envelope(*halves[0]);
   set_lane(parent, lane_of(*places_[parent].node, halves[0]), left.lower.data(), left.upper.data());
   add_child(parent, halves[1], factory_->envelope(*halves[1]));

@@ -9,7 +9,6 @@
 //                            └─ L6 [0,7]×[6,10]  boxes 9, 10
 #include <doctest/doctest.h>
 
-#include <initializer_list>
 #include <numeric>
 #include <vector>
 
@@ -26,7 +25,7 @@ using Positions = std::vector<std::uint32_t>;
 const std::vector<double> kLower = {0, 0, 1, 1, 2, 2, 4, 0, 8, 0, 9, 3, 10, 1, 13, 6, 3, 3, 5, 8, 0, 6};
 const std::vector<double> kUpper = {2, 2, 3, 3, 5, 4, 6, 1, 10, 2, 12, 4, 14, 3, 15, 8, 9, 9, 7, 10, 1, 7};
 
-// Two levels of one child, dead space, borders, and nothing at all.
+// Event 1 meets nothing; event 4 meets B, but dead space inside it; several lie on borders.
 const std::vector<double> kEvents = {2, 2, 20, 20, 10, 2, 5, 3.5, 14, 5, 8, 4, 6, 8.5, 14, 2};
 constexpr std::size_t kEventCount = 8;
 

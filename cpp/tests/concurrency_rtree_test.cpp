@@ -17,7 +17,7 @@ namespace {
 using Ids = std::vector<std::int64_t>;
 
 constexpr std::size_t kDims = 4;
-constexpr std::size_t kGroup = 9;     // boxes inserted or erased together
+constexpr std::size_t kGroup = 9;      // boxes inserted or erased together
 constexpr std::int64_t kRounds = 150;  // groups that come; all but the last two go again
 constexpr std::int64_t kFirstGroup = 100000;
 

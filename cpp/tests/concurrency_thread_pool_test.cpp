@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <barrier>
+#include <chrono>
 #include <stdexcept>
 #include <thread>
 #include <vector>

@@ -1,7 +1,11 @@
 // What the index promises about ids, errors, large batches and pinned versions.
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <numeric>
+#include <string>
 
 #include "box_fixtures.hpp"
 #include "pubmatch/error.hpp"

@@ -3,12 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include <numeric>
 #include <set>
 
 #include "box_fixtures.hpp"
-#include "pubmatch/check.hpp"
-#include "pubmatch/error.hpp"
 
 using namespace pubmatch;
 using namespace pubmatch::test;

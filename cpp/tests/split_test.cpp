@@ -4,7 +4,6 @@
 #include <doctest/doctest.h>
 
 #include <limits>
-#include <set>
 
 #include "box_fixtures.hpp"
 
@@ -116,21 +115,4 @@ TEST_CASE("split: the R* rule cuts across the dimension in which the boxes lie a
   }
   const std::vector<std::uint8_t> side = split_boxes(boxes.view(), SplitRule::kRStar, 4);
   CHECK(std::is_sorted(side.begin(), side.end()));
-}
-
-TEST_CASE("split: an open side alone does not hide what lies apart") {
-  for (const SplitRule rule : kRules) {
-    EntryList<double> boxes(2);
-    for (std::int64_t i = 0; i < 12; ++i) {
-      const double at = i < 6 ? 0.1 * static_cast<double>(i) : 50 + 0.1 * static_cast<double>(i);
-      const double lower[2] = {at, -kInfinity<double>};
-      const double upper[2] = {at + 1, kInfinity<double>};
-      boxes.add(lower, upper, i);
-    }
-    const std::vector<std::uint8_t> side = split_boxes(boxes.view(), rule, 4);
-    if (rule == SplitRule::kRStar)
-      for (std::size_t i = 0; i < 12; ++i) CHECK(side[i] == side[i < 6 ? 0 : 6]);
-    CHECK(std::count(side.begin(), side.end(), 0) >= 4);
-    CHECK(std::count(side.begin(), side.end(), 1) >= 4);
-  }
 }

@@ -65,7 +65,9 @@ struct Node {
   T* lower_lanes(std::size_t d) const { return bounds + 2 * d * stride; }
   T* upper_lanes(std::size_t d) const { return bounds + (2 * d + 1) * stride; }
   T* row(std::size_t slot) const { return bounds + 2 * slot * stride; }
-  const std::uint8_t* dims_of_row(std::size_t slot) const { return uniform ? active_dims.data() : row_dims + slot * stride; }
+  const std::uint8_t* dims_of_row(std::size_t slot) const {
+    return uniform ? active_dims.data() : row_dims + slot * stride;
+  }
 };
 
 // How many bytes each part of a node takes, from the facts in its head alone (files are checked with it).

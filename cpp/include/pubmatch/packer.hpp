@@ -58,9 +58,9 @@ class Packer {
   const BoxView<T> boxes_;
   std::size_t dims_;
   std::vector<std::uint32_t> rows_;
-  std::vector<std::uint32_t> order_;        // positions into rows_
-  std::vector<std::uint8_t> codes_;         // per box: lower codes, then upper codes
-  std::vector<std::uint8_t> event_codes_;   // per event: fine buckets
+  std::vector<std::uint32_t> order_;               // positions into rows_
+  std::vector<std::uint8_t> codes_;                // per box: lower codes, then upper codes
+  std::vector<std::uint8_t> event_codes_;          // per event: fine buckets
   std::vector<std::pair<T, std::uint32_t>> keys_;  // scratch of split()
   std::uint64_t random_ = 0x9e3779b97f4a7c15ull;
 };

@@ -6,7 +6,7 @@
 
 namespace pubmatch {
 
-inline constexpr std::size_t kMaxDims = 255;      // a dimension is one byte; 255 marks padding in rows
+inline constexpr std::size_t kMaxDims = 255;       // a dimension is one byte; 255 marks padding in rows
 inline constexpr std::size_t kBlockEntries = 512;  // entries in a bitmap block: the bits of one 64-byte line
 inline constexpr std::size_t kLineWords = kBlockEntries / 64;
 inline constexpr std::size_t kMaxBuckets = 128;  // lines per dimension in a bitmap node, the absent line included

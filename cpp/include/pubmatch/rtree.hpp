@@ -92,7 +92,8 @@ class Tree : public std::enable_shared_from_this<Tree<T>> {
   template <class P>
   std::vector<std::int64_t> path_counts(const Version<T>& version, const P* points, std::size_t count,
                                         std::size_t level) const;
-  std::unique_ptr<Version<T>> repacked(const Version<T>& current, const BoxView<T>& boxes, const std::int64_t* ids) const;
+  std::unique_ptr<Version<T>> repacked(const Version<T>& current, const BoxView<T>& boxes,
+                                       const std::int64_t* ids) const;
   void publish(std::unique_ptr<Version<T>> version, Garbage<T> garbage, std::size_t updates);
   void abandon();
 

@@ -36,9 +36,9 @@ struct Version {
   Node<T>* root = nullptr;
   std::size_t size = 0;
   std::uint64_t serial = 0;
-  std::uint32_t group = 1;         // events searched together
-  std::size_t packed_size = 0;     // size when it was bulk loaded
-  std::size_t updates = 0;         // inserts since then
+  std::uint32_t group = 1;      // events searched together
+  std::size_t packed_size = 0;  // size when it was bulk loaded
+  std::size_t updates = 0;      // inserts since then
   std::shared_ptr<const NodeFactory<T>> factory;
 
   std::size_t height() const { return std::size_t{root->height} + 1; }

@@ -102,8 +102,8 @@ class Writer {
   std::uint32_t root_ = 0;
   std::size_t size_ = 0;
   std::uint32_t group_ = 1;
-  Garbage<T> garbage_;  // of the version before
-  Garbage<T> made_;     // by this transaction; freed when it fails
+  Garbage<T> garbage_;                          // of the version before
+  Garbage<T> made_;                             // by this transaction; freed when it fails
   std::vector<std::set<std::uint32_t>> dirty_;  // by height
   std::vector<T> box_, score_, clip_low_, clip_high_, scale_;
 };

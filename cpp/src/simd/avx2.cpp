@@ -38,9 +38,8 @@ inline std::uint64_t lanes_containing(const double* lo, const double* hi, double
   return static_cast<unsigned>(_mm256_movemask_pd(_mm256_and_pd(below, above)));
 }
 
-#include "scalar_rows.inl"
-
 #include "leaf_scan.inl"
+#include "scalar_rows.inl"
 
 }  // namespace pubmatch::avx2
 

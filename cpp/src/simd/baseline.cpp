@@ -19,19 +19,18 @@ inline constexpr std::size_t kLanes = 16 / sizeof(T);
 template <class T>
 inline std::uint64_t lanes_containing(const T* lo, const T* hi, T down, T up) {
   std::uint64_t bits = 0;
-  for (std::size_t i = 0; i < kLanes<T>; ++i)
-    bits |= static_cast<std::uint64_t>((lo[i] <= down) & (hi[i] >= up)) << i;
+  for (std::size_t i = 0; i < kLanes<T>; ++i) bits |= static_cast<std::uint64_t>((lo[i] <= down) & (hi[i] >= up)) << i;
   return bits;
 }
 
-#include "scalar_rows.inl"
-
 #include "leaf_scan.inl"
+#include "scalar_rows.inl"
 
 }  // namespace pubmatch::baseline
 
 namespace pubmatch {
-const Kernels kBaselineKernels = {"baseline",
-                                  {baseline::meet<float>, baseline::score_children<float>, baseline::scan_leaves<float>},
-                                  {baseline::meet<double>, baseline::score_children<double>, baseline::scan_leaves<double>}};
+const Kernels kBaselineKernels = {
+    "baseline",
+    {baseline::meet<float>, baseline::score_children<float>, baseline::scan_leaves<float>},
+    {baseline::meet<double>, baseline::score_children<double>, baseline::scan_leaves<double>}};
 }  // namespace pubmatch
