@@ -26,17 +26,18 @@ struct Clipped {
             least = std::min(least, bound);
             greatest = std::max(greatest, bound);
           }
-      if (least > greatest) least = greatest = 0;
+      // Where bounds do not differ the dimension tells nothing: sides of one leave volumes to the others.
+      const bool differ = least < greatest;
       // Scaled to at most one per side, so that huge coordinates do not overflow volumes.
-      const double width = greatest > least ? greatest / 2 - least / 2 : 1;
+      const double width = greatest / 2 - least / 2;
       // A width lost to rounding (denormals), or bounds that are not numbers, must not make sides that are neither 0 nor 1.
-      const auto clip = [&](double v) {
-        const double scaled = (std::clamp(v, least, greatest) / 2 - least / 2) / width;
-        return std::isfinite(scaled) ? scaled : 0.0;
+      const auto clip = [&](double v, double otherwise) {
+        const double scaled = differ ? (std::clamp(v, least, greatest) / 2 - least / 2) / width : otherwise;
+        return std::isfinite(scaled) ? scaled : otherwise;
       };
       for (std::size_t i = 0; i < boxes.size; ++i) {
-        lower[i * dims + d] = clip(static_cast<double>(boxes.lower_row(i)[d]));
-        upper[i * dims + d] = clip(static_cast<double>(boxes.upper_row(i)[d]));
+        lower[i * dims + d] = clip(static_cast<double>(boxes.lower_row(i)[d]), 0.0);
+        upper[i * dims + d] = clip(static_cast<double>(boxes.upper_row(i)[d]), 1.0);
       }
     }
   }

@@ -38,8 +38,10 @@ inline std::uint64_t lanes_containing(const double* lo, const double* hi, double
   return static_cast<unsigned>(_mm256_movemask_pd(_mm256_and_pd(below, above)));
 }
 
-#include "leaf_scan.inl"
+// clang-format off: the loops need the rows
 #include "scalar_rows.inl"
+#include "leaf_scan.inl"
+// clang-format on
 
 }  // namespace pubmatch::avx2
 

@@ -23,8 +23,10 @@ inline std::uint64_t lanes_containing(const T* lo, const T* hi, T down, T up) {
   return bits;
 }
 
-#include "leaf_scan.inl"
+// clang-format off: the loops need the rows
 #include "scalar_rows.inl"
+#include "leaf_scan.inl"
+// clang-format on
 
 }  // namespace pubmatch::baseline
 
