@@ -6,6 +6,10 @@
 
 namespace pubmatch {
 
+namespace {
+constexpr std::size_t kEventsAhead = 3;  // events whose lines are on their way while one is tested
+}  // namespace
+
 template <class T>
 void IntersectBuffer<T>::start(const Node<T>* root, std::size_t event_count) {
   clear();
@@ -62,6 +66,11 @@ void BatchIntersect<T>::descend_many(const Visit<T>& visit, const std::uint32_t*
   std::array<std::uint32_t, kBlockEntries + 1> place{};
   for (std::size_t i = 0; i < size; ++i) {
     std::uint64_t* mask = masks_.data() + i * kLineWords;
+    if (visit.node->dense && i + kEventsAhead < size) {
+      const std::uint32_t* chosen = batch_.dense_inner(rows[events[i + kEventsAhead]]);
+      for (std::size_t j = 0; j < visit.node->active; ++j)
+        __builtin_prefetch(visit.node->line_words + std::size_t{chosen[j]} * kLineWords);
+    }
     kernels_.meet(*visit.node, batch_, rows[events[i]], line_counts_, mask);
     for (std::size_t w = 0; w < kLineWords; ++w)
       for (std::uint64_t bits = mask[w]; bits != 0; bits &= bits - 1)

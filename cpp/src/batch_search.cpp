@@ -106,6 +106,21 @@ void BatchSearch<T>::start_from_table(Worker& worker, std::size_t size) const {
       buffer.events[place[node]++] = static_cast<std::uint32_t>(i);
 }
 
+// The lines that the next event's search begins with: else every event would start by waiting.
+template <class T>
+void BatchSearch<T>::prefetch_start(std::size_t row) const {
+  constexpr std::size_t kLeaves = 3;
+  constexpr std::size_t kLines = 8;
+  const std::span<const std::uint32_t> list = table_->list(row);
+  for (std::size_t i = 0; i < std::min(kLeaves, list.size()); ++i) {
+    const Node<T>& node = *table_->nodes()[list[i]];
+    if (!node.bitmap_leaf() || !node.dense) return;
+    const std::uint32_t* chosen = batch_.dense_leaf(row);
+    for (std::size_t j = 0; j < std::min<std::size_t>(kLines, node.active); ++j)
+      __builtin_prefetch(node.line_words + std::size_t{chosen[j]} * kLineWords);
+  }
+}
+
 template <class T>
 void BatchSearch<T>::search_group(std::size_t part, std::size_t first, std::size_t last) {
   Worker& worker = *workers_[part];
@@ -135,6 +150,7 @@ void BatchSearch<T>::search_group(std::size_t part, std::size_t first, std::size
   scan.leaf_line_counts = version_.factory->cuts().leaf_lines();
   scan.sinks = worker.sinks.data();
   scan.grow = grow;
+  if (table_ != nullptr && size == 1 && last < order_.size()) prefetch_start(order_[last]);
   active_kernels().set<T>().scan_leaves(scan);
 
   for (std::size_t i = 0; i < size; ++i) {

@@ -56,6 +56,7 @@ class BatchSearch {
   struct Worker;
   bool take_group(std::size_t target, std::size_t& first, std::size_t& last);
   void search_group(std::size_t part, std::size_t first, std::size_t last);
+  void prefetch_start(std::size_t row) const;
   void start_from_table(Worker& worker, std::size_t size) const;
 
   const Version<T>& version_;

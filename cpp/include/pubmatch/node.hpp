@@ -30,28 +30,29 @@ struct Part {
 inline constexpr std::uint8_t kPadDim = 255;
 
 template <class T>
-struct Node {
+struct alignas(64) Node {
+  // What a search of a dense leaf reads, in one line.
   std::uint16_t count = 0;   // children, or slots in use (dead ones included)
-  std::uint16_t live = 0;    // children, or live entries
   std::uint16_t stride = 0;  // lanes per array of bounds; in a bitmap leaf: values per row
-  std::uint16_t room = 0;    // slots the entries part has space for
   std::uint16_t active = 0;  // active dimensions of a bitmap node
   std::uint8_t height = 0;   // 0: leaf
   bool bitmap = false;
   bool wide_ids = false;  // ids as int64 instead of uint32
   bool uniform = false;   // bitmap leaf: every row holds exactly the active dimensions
   bool dense = false;     // all dimensions are active
-  std::uint32_t number = 0;
-  std::uint64_t birth = 0;
-  Part lines;
-  Part entries;
-
   // Views into the parts.
-  std::uint64_t* live_bits = nullptr;  // kLineWords words
   std::uint64_t* line_words = nullptr;
   T* bounds = nullptr;  // struct of arrays, or rows of [lower × stride, upper × stride]
   std::uint8_t* row_dims = nullptr;
   void* ids = nullptr;
+  std::uint64_t* live_bits = nullptr;  // kLineWords words
+
+  std::uint16_t live = 0;  // children, or live entries
+  std::uint16_t room = 0;  // slots the entries part has space for
+  std::uint32_t number = 0;
+  std::uint64_t birth = 0;
+  Part lines;
+  Part entries;
   std::vector<std::uint8_t> active_dims;
   std::vector<Node*> children;
 

@@ -276,8 +276,6 @@ void scan_leaves(const LeafScan<T>& scan) {
     if (v + kNodesAhead < scan.visit_count) {
       const char* node = reinterpret_cast<const char*>(scan.visits[v + kNodesAhead].node);
       __builtin_prefetch(node);
-      __builtin_prefetch(node + 64);
-      __builtin_prefetch(node + 128);
     }
     const Visit<T>& visit = scan.visits[v];
     const Visit<T>* ahead = v + kLinesAhead < scan.visit_count ? &scan.visits[v + kLinesAhead] : nullptr;
