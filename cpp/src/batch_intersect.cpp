@@ -19,9 +19,18 @@ void IntersectBuffer<T>::start(const Node<T>* root, std::size_t event_count) {
   visits.push_back({root, 0, static_cast<std::uint32_t>(event_count)});
 }
 
+// The lines an event needs in an inner node where all dimensions are active.
+template <class T>
+void BatchIntersect<T>::prefetch_lines(const Node<T>& node, std::size_t row) const {
+  if (!node.dense) return;
+  const std::uint32_t* chosen = batch_.dense_inner(row);
+  for (std::size_t j = 0; j < node.active; ++j)
+    __builtin_prefetch(node.line_words + std::size_t{chosen[j]} * kLineWords);
+}
+
 template <class T>
 void BatchIntersect<T>::descend(const IntersectBuffer<T>& from, const std::uint32_t* rows, IntersectBuffer<T>& to) {
-  constexpr std::size_t kAhead = 4;
+  constexpr std::size_t kAhead = 2;
   to.clear();
   for (std::size_t v = 0; v < from.visits.size(); ++v) {
     const Visit<T>& visit = from.visits[v];
@@ -29,6 +38,8 @@ void BatchIntersect<T>::descend(const IntersectBuffer<T>& from, const std::uint3
       const Node<T>& next = *from.visits[v + kAhead].node;
       if (!next.bitmap)
         for (std::size_t at = 0; at < next.entries.bytes; at += 64) __builtin_prefetch(next.entries.data + at);
+      else if (!next.leaf())
+        prefetch_lines(next, rows[from.events[from.visits[v + kAhead].first]]);
     }
     const std::uint32_t* events = from.events.data() + visit.first;
     if (visit.node->leaf()) {
@@ -66,11 +77,7 @@ void BatchIntersect<T>::descend_many(const Visit<T>& visit, const std::uint32_t*
   std::array<std::uint32_t, kBlockEntries + 1> place{};
   for (std::size_t i = 0; i < size; ++i) {
     std::uint64_t* mask = masks_.data() + i * kLineWords;
-    if (visit.node->dense && i + kEventsAhead < size) {
-      const std::uint32_t* chosen = batch_.dense_inner(rows[events[i + kEventsAhead]]);
-      for (std::size_t j = 0; j < visit.node->active; ++j)
-        __builtin_prefetch(visit.node->line_words + std::size_t{chosen[j]} * kLineWords);
-    }
+    if (i + kEventsAhead < size) prefetch_lines(*visit.node, rows[events[i + kEventsAhead]]);
     kernels_.meet(*visit.node, batch_, rows[events[i]], line_counts_, mask);
     for (std::size_t w = 0; w < kLineWords; ++w)
       for (std::uint64_t bits = mask[w]; bits != 0; bits &= bits - 1)

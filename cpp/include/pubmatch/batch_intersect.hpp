@@ -37,6 +37,7 @@ class BatchIntersect {
   void descend(const IntersectBuffer<T>& from, const std::uint32_t* rows, IntersectBuffer<T>& to);
 
  private:
+  void prefetch_lines(const Node<T>& node, std::size_t row) const;
   void descend_one(const Visit<T>& visit, std::uint32_t event, std::size_t row, IntersectBuffer<T>& to);
   void descend_many(const Visit<T>& visit, const std::uint32_t* events, const std::uint32_t* rows,
                     IntersectBuffer<T>& to);

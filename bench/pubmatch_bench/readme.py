@@ -1,0 +1,62 @@
+"""The README's table of results, made from the records in `bench/results`."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+BEGIN = "<!-- results: made by python -m pubmatch_bench.readme -->"
+END = "<!-- end of results -->"
+
+
+def results_section(results: Path) -> str:
+    """Return the text between the README's markers, from the latest full run of `pubmatch bench match`."""
+    record = json.loads((results / "match.json").read_text())
+    peers = ["rtree", "boost", "shapely", "numpy", "duckdb"]
+    lines = [
+        f"Milliseconds per event through `index.match(points, threads=1)`, batches of {record['parameters']['batch']} fresh "
+        "events, float32, and how many",
+        "times as long the peers took on the same events in the same process (medians of interleaved rounds, results equal):",
+        "",
+        "| | subscriptions | matches/event | pubmatch ms | " + " | ".join(peers) + " | B/subscription |",
+        "|---" * (5 + len(peers)) + "|",
+    ]
+    for row in record["results"]:
+        contenders = {contender["peer"]: contender for contender in row["contenders"]}
+        cells = [
+            f"{row['workload']}: {row['about']}",
+            f"{row['subscriptions']:,}",
+            f"{row['matches_per_event']:,.3g}" if row["matches_per_event"] < 1000 else f"{row['matches_per_event']:,.0f}",
+            f"{contenders['pubmatch']['ms_per_event']['median']:.3g}",
+            *(_ratio(contenders.get(peer, {})) for peer in peers),
+            f"{row['index']['nbytes_per_subscription']:.0f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    machine = record["machine"]
+    lines += [
+        "",
+        f"{machine['cpu']}, {machine['cores']} cores, kernel {record['kernel']}, commit {record['commit'][:12]}. The whole record, "
+        "with spread and build times,",
+        "is `bench/results/match.json`; `pubmatch bench match` makes it.",
+    ]
+    return "\n".join(lines)
+
+
+def _ratio(contender: dict[str, Any]) -> str:
+    """Return a peer's ratio for a table cell, or a dash where it could not run."""
+    return f"{contender['ratio']:.3g}×" if contender.get("status") == "ok" else "–"
+
+
+def updated(readme: str, results: Path) -> str:
+    """Return the README's text with its results section made anew."""
+    section = f"{BEGIN}\n{results_section(results)}\n{END}"
+    return re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: section, readme, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    path = root / "README.md"
+    path.write_text(updated(path.read_text(), root / "bench" / "results"))
