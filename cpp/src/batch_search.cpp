@@ -20,6 +20,11 @@ void grow(Sink& sink) {
   sink.capacity = sink.buffer->capacity();
 }
 
+// No larger than leaves every thread a share of the batch.
+std::size_t shared_group(std::size_t group, std::size_t events, std::size_t threads) {
+  return std::min(group, std::max<std::size_t>(1, (events + threads - 1) / threads));
+}
+
 }  // namespace
 
 // One thread's scratch memory.
@@ -44,7 +49,8 @@ BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batc
       options_(options),
       started_(started),
       finished_(batch.size()),
-      together_(version.group > 1 && !options.count_only) {
+      group_(shared_group(version.group, batch.size(), options.threads)),
+      together_(group_ > 1 && !options.count_only) {
   if (options.order == Order::kSjf && options.level > 1) {
     table_ = std::make_unique<WorkloadTable<T>>(version, batch, options.level);
     order_ = table_->sorted();
@@ -54,7 +60,7 @@ BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batc
   }
   if (together_) own_ids_.resize(batch.size());
   const std::size_t workers = std::min(options_.threads, std::max<std::size_t>(1, batch.size()));
-  for (std::size_t i = 0; i < workers; ++i) workers_.push_back(std::make_unique<Worker>(version, batch, version.group));
+  for (std::size_t i = 0; i < workers; ++i) workers_.push_back(std::make_unique<Worker>(version, batch, group_));
 }
 
 template <class T>
@@ -65,7 +71,7 @@ bool BatchSearch<T>::take_group(std::size_t target, std::size_t& first, std::siz
   first = next_.load();
   do {
     if (first >= target) return false;
-    last = std::min(first + version_.group, order_.size());
+    last = std::min(first + group_, order_.size());
   } while (!next_.compare_exchange_weak(first, last));
   return true;
 }

@@ -66,7 +66,8 @@ class BatchSearch {
   std::unique_ptr<WorkloadTable<T>> table_;
   std::vector<std::uint32_t> order_;
   std::vector<Finished> finished_;
-  bool together_;  // groups of more than one event, whose ids are wanted
+  std::size_t group_;  // events searched together
+  bool together_;      // groups of more than one event, whose ids are wanted
   std::vector<IdBuffer> own_ids_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<std::size_t> next_{0};
