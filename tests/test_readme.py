@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from pubmatch_bench.readme import updated
 
 ROOT = Path(__file__).parent.parent

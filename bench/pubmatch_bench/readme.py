@@ -16,20 +16,22 @@ def results_section(results: Path) -> str:
     """Return the text between the README's markers, from the latest full run of `pubmatch bench match`."""
     record = json.loads((results / "match.json").read_text())
     peers = ["rtree", "boost", "shapely", "numpy"]
+    batch = record["parameters"]["batch"]
     lines = [
-        f"Milliseconds per event through `index.match(points, threads=1)`, batches of {record['parameters']['batch']} fresh "
-        "events, float32, and how many",
-        "times as long the peers took on the same events in the same process (medians of interleaved rounds, results equal):",
+        f"Milliseconds per event through `index.match(points, threads=1)`, batches of {batch} fresh events,",
+        "float32, and how many times as long the peers took on the same events in the same process",
+        "(medians of interleaved rounds, results equal):",
         "",
         "| | subscriptions | matches/event | pubmatch ms | " + " | ".join(peers) + " | B/subscription |",
         "|---" * (5 + len(peers)) + "|",
     ]
     for row in record["results"]:
         contenders = {contender["peer"]: contender for contender in row["contenders"]}
+        found = row["matches_per_event"]
         cells = [
             f"{row['workload']}: {row['about']}",
             f"{row['subscriptions']:,}",
-            f"{row['matches_per_event']:,.3g}" if row["matches_per_event"] < 1000 else f"{row['matches_per_event']:,.0f}",
+            f"{found:,.3g}" if found < 1000 else f"{found:,.0f}",
             f"{contenders['pubmatch']['ms_per_event']['median']:.3g}",
             *(_ratio(contenders.get(peer, {})) for peer in peers),
             f"{row['index']['nbytes_per_subscription']:.0f}",
@@ -38,9 +40,11 @@ def results_section(results: Path) -> str:
     machine = record["machine"]
     lines += [
         "",
-        f"{machine['cpu']}, {machine['cores']} cores, kernel {record['kernel']}, commit {record['commit'][:12]}. The whole record, "
-        "with spread and build times,",
-        "is `bench/results/match.json`; `pubmatch bench match --peers rtree,boost,shapely,numpy` makes it. DuckDB has a record of its\nown, `match-with-duckdb.json`, because its worker threads slow down whatever runs beside it.",
+        f"{machine['cpu']}, {machine['cores']} cores, kernel {record['kernel']}, "
+        f"commit {record['commit'][:12]}.",
+        "The whole record, with spread and build times, is `bench/results/match.json`, made by",
+        "`pubmatch bench match --peers rtree,boost,shapely,numpy`. DuckDB has a record of its own,",
+        "`match-with-duckdb.json`, because its worker threads slow down whatever runs beside it.",
     ]
     return "\n".join(lines)
 
