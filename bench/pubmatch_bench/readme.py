@@ -44,14 +44,17 @@ def results_section(results: Path) -> str:
         f"commit {record['commit'][:12]}.",
         "The whole record, with spread and build times, is `bench/results/match.json`, made by",
         "`pubmatch bench match --peers rtree,boost,shapely,numpy`. DuckDB has a record of its own,",
-        "`match-with-duckdb.json`, because its worker threads slow down whatever runs beside it.",
+        "`match-with-duckdb.json`: the others ran slower beside it, pubmatch on W4 more than twice.",
     ]
     return "\n".join(lines)
 
 
 def _ratio(contender: dict[str, Any]) -> str:
     """Return a peer's ratio for a table cell, or a dash where it could not run."""
-    return f"{contender['ratio']:.3g}×" if contender.get("status") == "ok" else "–"
+    if contender.get("status") != "ok":
+        return "–"
+    ratio = contender["ratio"]
+    return f"{ratio:,.0f}×" if ratio >= 100 else f"{ratio:.3g}×"
 
 
 def updated(readme: str, results: Path) -> str:
