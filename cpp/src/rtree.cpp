@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
-#include <unordered_set>
 
 #include "pubmatch/bulk_load.hpp"
 #include "pubmatch/check.hpp"
