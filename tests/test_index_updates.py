@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -157,3 +158,44 @@ def test_the_callers_arrays_are_copied(params: pm.Params) -> None:
     assert contents(index) == list(range(60))
     assert index.count([[0.5], [5.5]]).tolist() == [60, 0]
     assert more.tolist() == list(range(30, 60))
+
+
+def test_replace_deletes_and_inserts_at_once(params: pm.Params) -> None:
+    rng = np.random.default_rng(5)
+    lower = rng.random((300, 2))
+    index = pm.Index.build(lower, lower + 0.1, params=params)
+    for turn in range(40):  # long enough to be packed again on the way
+        old = np.arange(turn * 10, turn * 10 + 10)
+        assert index.replace(old, lower[:10], lower[:10] + 0.1, ids=old + 300).tolist() == (old + 300).tolist()
+        assert contents(index) == list(range(turn * 10 + 10, turn * 10 + 310))
+    assert index.replace([12345], [[0.0, 0.0]], [[1.0, 1.0]], ids=[-1]).tolist() == [-1]
+    assert len(index) == 301
+
+
+def test_a_refused_replace_changes_nothing(params: pm.Params) -> None:
+    index = pm.Index.build(np.zeros((3, 1)), np.ones((3, 1)), params=params)
+    with pytest.raises(pm.ArgumentError, match="is in the index already"):
+        index.replace([0], [[0.0]], [[1.0]], ids=[2])
+    with pytest.raises(pm.ArgumentError, match="upper < lower"):
+        index.replace([0], [[2.0]], [[1.0]], ids=[9])
+    assert contents(index) == [0, 1, 2]
+
+
+def test_no_reader_sees_half_a_replace() -> None:
+    index = pm.Index.build(np.zeros((5000, 5)), np.ones((5000, 5)))
+    stop = threading.Event()
+    counts: set[int] = set()
+
+    def read() -> None:
+        while not stop.is_set():
+            counts.add(int(index.count(np.full((1, 5), 0.5))[0]))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for turn in range(200):
+            index.replace([turn], np.zeros((1, 5)), np.ones((1, 5)), ids=[5000 + turn])
+    finally:
+        stop.set()
+        reader.join()
+    assert counts == {5000}

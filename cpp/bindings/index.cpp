@@ -223,6 +223,19 @@ py::array insert(const Index& index, const py::array& lower, const py::array& up
       index.tree());
 }
 
+py::array replace(const Index& index, const py::array& old_ids, const py::array& lower, const py::array& upper,
+                  const py::array& ids) {
+  const std::span<const std::int64_t> old = id_span(old_ids);
+  return std::visit(
+      [&](const auto& tree) {
+        using T = Scalar<decltype(tree)>;
+        const BoxView<T> boxes = box_view(typed_rows<T>(lower, tree->dims(), "lower"), upper, tree->dims());
+        const std::int64_t* numbers = optional_ids(ids, boxes.size);
+        return owned_array(without_gil([&] { return tree->replace(old, boxes, numbers); }));
+      },
+      index.tree());
+}
+
 std::size_t erase(const Index& index, const py::array& ids) {
   const std::span<const std::int64_t> numbers = id_span(ids);
   return std::visit(
@@ -336,6 +349,7 @@ void register_index(py::module_& m) {
       .def("to_bytes", &bytes_of)
       .def("save", &save_index, py::arg("path"))
       .def("insert", &insert, py::arg("lower"), py::arg("upper"), py::arg("ids"))
+      .def("replace", &replace, py::arg("old_ids"), py::arg("lower"), py::arg("upper"), py::arg("ids"))
       .def("delete", &erase, py::arg("ids"))
       .def("match", &match, py::arg("points"), py::arg("order"), py::arg("level"), py::arg("threads"), py::arg("sort"))
       .def("count", &count, py::arg("points"), py::arg("threads"))

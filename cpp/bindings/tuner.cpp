@@ -80,8 +80,10 @@ void register_tuner(py::module_& m) {
   py::class_<LevelTuner, std::shared_ptr<LevelTuner>>(m, "LevelTuner", kTunerDoc)
       .def(py::init<std::int64_t, int, int>(), py::arg("threshold") = 100000, py::arg("loops") = 64,
            py::arg("initial_level") = 0)
-      .def("next_level", &LevelTuner::next_level, py::arg("batch_size"), py::arg("height"),
-           "The Level, from 1 to `height`, for the next batch of this size.")
+      .def(
+          "next_level",
+          [](LevelTuner& tuner, std::int64_t batch_size, int height) { return tuner.next_level(batch_size, height); },
+          py::arg("batch_size"), py::arg("height"), "The Level, from 1 to `height`, for the next batch of this size.")
       .def("record", &LevelTuner::record, py::arg("batch_size"), py::arg("level"), py::arg("mean_response_s"),
            "Tell what a batch took. Levels that are not on trial are ignored.")
       .def("updated", &LevelTuner::updated, py::arg("count"), "Tell of `count` inserts and deletes.")

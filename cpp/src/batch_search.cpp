@@ -54,6 +54,8 @@ BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batc
   if (options.order == Order::kSjf && options.level > 1) {
     table_ = std::make_unique<WorkloadTable<T>>(version, batch, options.level);
     order_ = table_->sorted();
+  } else if (options.order == Order::kSjf && options.model && batch.size() > 1 && version.model() != nullptr) {
+    order_ = version.model()->sorted(batch);
   } else {
     order_.resize(batch.size());
     std::iota(order_.begin(), order_.end(), 0u);

@@ -78,15 +78,16 @@ std::uint32_t choose_group(const Version<T>& version, const BoxView<T>& boxes) {
   constexpr std::size_t kProbes = 64;
   constexpr std::uint32_t kCompareGroup = 32;
   constexpr double kMostGroup = 128;
-  constexpr double kManyLeaves = 0.2;  // share of the leaves an event visits
-  constexpr double kManyMatches = 2;   // matches per leaf visited
-  constexpr double kLineReaders = 40;  // events per leaf that read most of its lines
+  constexpr double kManyLeaves = 0.2;               // share of the leaves an event visits
+  constexpr double kManyMatches = 2;                // matches per leaf visited
+  constexpr double kLineReaders = 40;               // events per leaf that read most of its lines
+  if (version.factory->layout().dynamic) return 1;  // the paper's tree: every event by itself
   if (!version.factory->layout().bitmap) return kCompareGroup;
   if (boxes.size == 0) return 1;
   const std::vector<T> points = sample_centres(boxes, kProbes);
   const EventBatch<T> batch(points.data(), points.size() / boxes.dims, boxes.dims, &version.factory->cuts());
   const WorkloadTable<T> table(version, batch, version.height());
-  BatchSearch<T> search(version, batch, SearchOptions{Order::kFifo, 1, 1, false, true}, 0);
+  BatchSearch<T> search(version, batch, SearchOptions{.order = Order::kFifo, .count_only = true}, 0);
   search.run();
   double visits = 0;
   double matches = 0;
@@ -121,6 +122,7 @@ std::unique_ptr<Version<T>> bulk_load(const BoxView<T>& boxes, const std::int64_
   version->root = loader.build(packer, 0, boxes.size, height).node;
   version->packed_size = boxes.size;
   version->group = choose_group(*version, boxes);
+  if (layout.bitmap) version->lazy_model = std::make_shared<const LazyWorkloadModel<T>>();
   return version;
 }
 

@@ -188,6 +188,7 @@ std::unique_ptr<Version<T>> make_version(const std::vector<PlacedNode>& placed, 
   version->packed_size = header.packed_size;
   version->updates = header.updates;
   version->factory = std::make_shared<const NodeFactory<T>>(header.dims, read_layout(header), std::move(cuts));
+  if (header.layout_bitmap != 0) version->lazy_model = std::make_shared<const LazyWorkloadModel<T>>();
   version->root = nodes.front().get();
   for (std::unique_ptr<Node<T>>& node : nodes) static_cast<void>(node.release());
   return version;

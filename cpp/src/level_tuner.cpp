@@ -321,7 +321,7 @@ int LevelTuner::size_class(std::int64_t batch_size) {
   return 16 + (octave - 4) * 4 + quarter;
 }
 
-int LevelTuner::starting_level(std::int64_t batch_size, int height) const {
+int LevelTuner::starting_level(std::int64_t batch_size, int height, int start) const {
   if (batch_size == 1) return 1;
   const int own = size_class(batch_size);
   for (int distance = 1; distance < kSizeClasses; ++distance) {
@@ -332,31 +332,32 @@ int LevelTuner::starting_level(std::int64_t batch_size, int height) const {
       if (known.settled_at != kNever && known.height > 1) return std::min(known.level, height);
     }
   }
-  return initial_level_ == 0 ? height : std::min(initial_level_, height);
+  if (initial_level_ != 0) start = initial_level_;
+  return start == 0 ? height : std::min(start, height);
 }
 
 bool LevelTuner::restart_due(const Record& record) const {
   return record.stable && updates_ - record.settled_at >= threshold_;
 }
 
-int LevelTuner::next_level(std::int64_t batch_size, int height) {
+int LevelTuner::next_level(std::int64_t batch_size, int height, int start) {
   const int own = size_class(batch_size);
   expect_at_least("height", height, 1);
   const std::lock_guard lock(mutex_);
   auto& slot = records_[own];
   if (!slot) {
-    const int start = starting_level(batch_size, height);
+    const int first = starting_level(batch_size, height, start);
     slot = std::make_unique<Record>();
-    slot->begin_phase(start, height, batch_size);
+    slot->begin_phase(first, height, batch_size);
   }
   Record& record = *slot;
   if (height > record.peak) {
-    int start = record.level;
+    int first = record.level;
     if (record.peak == 1)
-      start = starting_level(batch_size, height);
+      first = starting_level(batch_size, height, start);
     else if (record.level == record.height)
-      start = height;
-    record.begin_phase(start, height, batch_size);
+      first = height;
+    record.begin_phase(first, height, batch_size);
   } else if (restart_due(record)) {
     record.begin_phase(std::min(record.level, height), height, batch_size);
   } else if (!record.stable && height < record.height) {

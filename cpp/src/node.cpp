@@ -59,22 +59,26 @@ void free_part(Part& part) {
 }
 
 template <class T>
+NodeFacts facts_of(const Node<T>& node, std::size_t dims, std::size_t line_count) {
+  return {node.room,
+          node.stride,
+          static_cast<std::uint32_t>(line_count),
+          static_cast<std::uint32_t>(dims),
+          sizeof(T),
+          node.height,
+          node.bitmap,
+          node.wide_ids,
+          node.uniform};
+}
+
+template <class T>
 void bind_views(Node<T>& node, std::size_t dims) {
   if (node.bitmap) {
     std::byte* base = node.lines.data;
     node.live_bits = reinterpret_cast<std::uint64_t*>(base);
     node.line_words = reinterpret_cast<std::uint64_t*>(base + kLine);
   }
-  NodeFacts facts;
-  facts.room = node.room;
-  facts.stride = node.stride;
-  facts.dims = static_cast<std::uint32_t>(dims);
-  facts.scalar_bytes = sizeof(T);
-  facts.height = node.height;
-  facts.bitmap = node.bitmap;
-  facts.wide_ids = node.wide_ids;
-  facts.uniform = node.uniform;
-  const EntriesPlan plan = plan_entries(facts);
+  const EntriesPlan plan = plan_entries(facts_of(node, dims));
   node.bounds = reinterpret_cast<T*>(node.entries.data);
   node.row_dims = node.bitmap_leaf() && !node.uniform
                       ? reinterpret_cast<std::uint8_t*>(node.entries.data + plan.row_dims)
@@ -82,6 +86,8 @@ void bind_views(Node<T>& node, std::size_t dims) {
   node.ids = node.leaf() ? static_cast<void*>(node.entries.data + plan.ids) : nullptr;
 }
 
+template NodeFacts facts_of<float>(const Node<float>&, std::size_t, std::size_t);
+template NodeFacts facts_of<double>(const Node<double>&, std::size_t, std::size_t);
 template void bind_views<float>(Node<float>&, std::size_t);
 template void bind_views<double>(Node<double>&, std::size_t);
 

@@ -17,16 +17,7 @@ std::uint16_t lanes(std::size_t count) { return static_cast<std::uint16_t>((coun
 
 template <class T>
 void NodeFactory<T>::allocate(Node<T>& node, std::size_t line_count, std::uint64_t birth) const {
-  NodeFacts facts{node.room,
-                  node.stride,
-                  static_cast<std::uint32_t>(line_count),
-                  static_cast<std::uint32_t>(dims_),
-                  sizeof(T),
-                  node.height,
-                  node.bitmap,
-                  node.wide_ids,
-                  node.uniform};
-  const PartSizes sizes = part_sizes(facts);
+  const PartSizes sizes = part_sizes(facts_of(node, dims_, line_count));
   node.lines = allocate_part(sizes.lines, birth);
   node.entries = allocate_part(sizes.entries, birth);
   bind_views(node, dims_);

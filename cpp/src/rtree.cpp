@@ -1,7 +1,9 @@
 #include "pubmatch/rtree.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+#include <set>
 #include <string>
 
 #include "pubmatch/bulk_load.hpp"
@@ -87,12 +89,18 @@ std::shared_ptr<Tree<T>> Tree<T>::build(const BoxView<T>& boxes, const std::int6
 
 template <class T>
 std::vector<std::int64_t> Tree<T>::insert(const BoxView<T>& boxes, const std::int64_t* ids) {
+  return replace({}, boxes, ids);
+}
+
+template <class T>
+std::vector<std::int64_t> Tree<T>::replace(std::span<const std::int64_t> old_ids, const BoxView<T>& boxes,
+                                           const std::int64_t* ids) {
   validate_boxes(boxes);
   const std::lock_guard lock(writing_);
   const auto current = versions_.pin();
   if (boxes.size > kMaxBoxes - current->size)
     throw ArgumentError("too many boxes: " + std::to_string(current->size + boxes.size));
-  if (boxes.size == 0) return {};
+  if (boxes.size == 0 && old_ids.empty()) return {};
   std::vector<std::int64_t> given(ids, ids == nullptr ? ids : ids + boxes.size);
   if (ids != nullptr) expect_unique(ids, boxes.size);
   std::int64_t next = next_id_;
@@ -115,12 +123,13 @@ std::vector<std::int64_t> Tree<T>::insert(const BoxView<T>& boxes, const std::in
   const std::size_t updates = current->updates + boxes.size;
   try {
     if (!dynamic && updates >= current->packed_size) {
-      version = repacked(*current, boxes, given.data());
+      version = repacked(*current, old_ids, boxes, given.data());
       gather(current->root, garbage);
       writer_.reset();
     } else {
       if (writer_ == nullptr) writer_ = std::make_unique<Writer<T>>(*current);
       writer_->begin(*current);
+      for (const std::int64_t id : old_ids) writer_->erase(id);
       for (std::size_t i = 0; i < boxes.size; ++i) writer_->insert(boxes.lower_row(i), boxes.upper_row(i), given[i]);
       version = writer_->finish(garbage);
       version->packed_size = current->packed_size;
@@ -130,7 +139,7 @@ std::vector<std::int64_t> Tree<T>::insert(const BoxView<T>& boxes, const std::in
     abandon();
     throw;
   }
-  publish(std::move(version), std::move(garbage), boxes.size);
+  publish(std::move(version), std::move(garbage), boxes.size + old_ids.size());
   if (ids == nullptr)
     next_id_ = next;
   else
@@ -162,15 +171,16 @@ std::size_t Tree<T>::erase(const std::int64_t* ids, std::size_t count) {
   return erased;
 }
 
-// All boxes, old and new, packed afresh: as the data grew since it was packed, so may its best layout have changed.
+// All boxes but those with an old id, and the new ones, packed afresh: as the data grew since it was packed, so may its best layout have changed.
 template <class T>
-std::unique_ptr<Version<T>> Tree<T>::repacked(const Version<T>& current, const BoxView<T>& boxes,
-                                              const std::int64_t* ids) const {
+std::unique_ptr<Version<T>> Tree<T>::repacked(const Version<T>& current, std::span<const std::int64_t> old_ids,
+                                              const BoxView<T>& boxes, const std::int64_t* ids) const {
   EntryList<T> all(dims_);
   all.lower.reserve((current.size + boxes.size) * dims_);
   all.upper.reserve((current.size + boxes.size) * dims_);
   all.ids.reserve(current.size + boxes.size);
   current.factory->collect(*current.root, all);
+  all.remove(std::set<std::int64_t>(old_ids.begin(), old_ids.end()));
   all.lower.insert(all.lower.end(), boxes.lower, boxes.lower + boxes.size * dims_);
   all.upper.insert(all.upper.end(), boxes.upper, boxes.upper + boxes.size * dims_);
   all.ids.insert(all.ids.end(), ids, ids + boxes.size);
@@ -191,12 +201,21 @@ void Tree<T>::abandon() {
   writer_bytes_ = 0;
 }
 
+// A level the caller gives sorts by its path counts alone; "auto" asks the tuner, and at level 1 the WorkloadModel where
+// the tree has one. There the tuner starts, since nothing else is as cheap.
 template <class T>
-std::size_t Tree<T>::choose_level(const Version<T>& version, const MatchOptions& options, std::size_t events) const {
-  if (options.level != 0) return std::min(options.level, version.height());
-  if (options.order == Order::kFifo || events == 0) return 1;
-  return static_cast<std::size_t>(
-      tuner_->next_level(static_cast<std::int64_t>(events), static_cast<int>(version.height())));
+SearchOptions Tree<T>::search_options(const Version<T>& version, const MatchOptions& options,
+                                      std::size_t events) const {
+  SearchOptions search{.order = options.order, .threads = options.threads, .sort = options.sort};
+  const auto height = static_cast<int>(version.height());
+  if (options.level != 0) {
+    search.level = std::min(options.level, version.height());
+  } else if (options.order == Order::kSjf && events != 0) {
+    const int start = version.model() == nullptr ? 0 : 1;
+    search.level = static_cast<std::size_t>(tuner_->next_level(static_cast<std::int64_t>(events), height, start));
+    search.model = true;
+  }
+  return search;
 }
 
 template <class T>
@@ -204,7 +223,7 @@ template <class P>
 Matches Tree<T>::match(const P* points, std::size_t count, const MatchOptions& options) {
   const double started = now_s();
   const auto version = versions_.pin();
-  SearchOptions search{options.order, choose_level(*version, options, count), options.threads, options.sort, false};
+  const SearchOptions search = search_options(*version, options, count);
   Matches result;
   if (count <= kPiece) {
     const EventBatch<T> batch(points, count, dims_, cuts_of(*version));
@@ -231,8 +250,9 @@ Matches Tree<T>::match_in_pieces(const Version<T>& version, const P* points, std
   result.level = static_cast<int>(search.level);
   result.order.resize(count);
   std::iota(result.order.begin(), result.order.end(), std::int64_t{0});
-  if (search.order == Order::kSjf && search.level > 1) {
-    const std::vector<std::int64_t> workloads = path_counts(version, points, count, search.level);
+  if (search.order == Order::kSjf && (search.level > 1 || (search.model && version.model() != nullptr))) {
+    const std::vector<double> workloads =
+        search.level > 1 ? path_counts(version, points, count, search.level) : modelled(version, points, count);
     std::stable_sort(result.order.begin(), result.order.end(), [&](std::int64_t a, std::int64_t b) {
       return workloads[static_cast<std::size_t>(a)] < workloads[static_cast<std::size_t>(b)];
     });
@@ -270,14 +290,27 @@ Matches Tree<T>::match_in_pieces(const Version<T>& version, const P* points, std
 
 template <class T>
 template <class P>
-std::vector<std::int64_t> Tree<T>::path_counts(const Version<T>& version, const P* points, std::size_t count,
-                                               std::size_t level) const {
-  std::vector<std::int64_t> result;
+std::vector<double> Tree<T>::path_counts(const Version<T>& version, const P* points, std::size_t count,
+                                         std::size_t level) const {
+  std::vector<double> result;
   result.reserve(count);
   for (std::size_t first = 0; first < count; first += kPiece) {
     const EventBatch<T> batch(points + first * dims_, std::min(kPiece, count - first), dims_, cuts_of(version));
     const WorkloadTable<T> table(version, batch, level);
     for (std::size_t e = 0; e < table.size(); ++e) result.push_back(table.workload(e));
+  }
+  return result;
+}
+
+template <class T>
+template <class P>
+std::vector<double> Tree<T>::modelled(const Version<T>& version, const P* points, std::size_t count) const {
+  std::vector<double> result;
+  result.reserve(count);
+  const WorkloadModel<T>& model = *version.model();
+  for (std::size_t first = 0; first < count; first += kPiece) {
+    const EventBatch<T> batch(points + first * dims_, std::min(kPiece, count - first), dims_, cuts_of(version));
+    for (std::size_t e = 0; e < batch.size(); ++e) result.push_back(model.workload(batch, e));
   }
   return result;
 }
@@ -290,7 +323,8 @@ std::vector<std::int64_t> Tree<T>::count(const P* points, std::size_t count, std
   result.reserve(count);
   for (std::size_t first = 0; first < count; first += kPiece) {
     const EventBatch<T> batch(points + first * dims_, std::min(kPiece, count - first), dims_, cuts_of(*version));
-    BatchSearch<T> run(*version, batch, SearchOptions{Order::kFifo, 1, threads, false, true}, 0);
+    BatchSearch<T> run(*version, batch, SearchOptions{.order = Order::kFifo, .threads = threads, .count_only = true},
+                       0);
     run.run();
     for (std::size_t e = 0; e < batch.size(); ++e) result.push_back(static_cast<std::int64_t>(run.finished(e).count));
   }
@@ -302,11 +336,18 @@ template <class P>
 std::vector<std::int64_t> Tree<T>::estimate(const P* points, std::size_t count, std::size_t level) {
   if (count == 0) return {};
   const auto version = versions_.pin();
+  bool model = false;
   if (level == 0) {  // what "auto" would use, without taking a turn from the tuner
     const int tuned = tuner_->state(static_cast<std::int64_t>(count)).level;
+    model = tuned <= 1 && version->model() != nullptr;
     level = tuned > 0 ? static_cast<std::size_t>(tuned) : version->height();
   }
-  return path_counts(*version, points, count, std::min(level, version->height()));
+  const std::vector<double> workloads = model
+                                            ? modelled(*version, points, count)
+                                            : path_counts(*version, points, count, std::min(level, version->height()));
+  std::vector<std::int64_t> result(workloads.size());
+  std::transform(workloads.begin(), workloads.end(), result.begin(), [](double work) { return std::llround(work); });
+  return result;
 }
 
 template <class T>
@@ -321,8 +362,7 @@ template <class P>
 std::unique_ptr<MatchStream<T>> Tree<T>::stream(const P* points, std::size_t count, const MatchOptions& options,
                                                 std::size_t chunk) {
   auto version = versions_.pin();
-  const SearchOptions search{options.order, choose_level(*version, options, count), options.threads, options.sort,
-                             false};
+  const SearchOptions search = search_options(*version, options, count);
   return std::make_unique<MatchStream<T>>(this->shared_from_this(), std::move(version), points, count, search, chunk);
 }
 

@@ -128,6 +128,7 @@ void Writer<T>::begin(const Version<T>& current) {
   serial_ = current.serial + 1;
   size_ = current.size;
   group_ = current.group;
+  lazy_model_ = current.lazy_model;
   dirty_.assign(current.height() + 1, {});
 }
 
@@ -383,6 +384,7 @@ std::unique_ptr<Version<T>> Writer<T>::finish(Garbage<T>& garbage) {
   next->serial = serial_;
   next->factory = factory_;
   next->group = group_;
+  next->lazy_model = lazy_model_;
   garbage = std::move(garbage_);
   garbage_ = {};
   made_ = {};

@@ -127,16 +127,7 @@ void Writer<T>::widen(Node<T>& node, std::size_t room) {
   const Node<T> old = node;
   node.room = static_cast<std::uint16_t>(std::max<std::size_t>(room, node.count + 1u));
   if (!node.bitmap_leaf()) node.stride = node.room = static_cast<std::uint16_t>((node.room + 3) / 4 * 4);
-  NodeFacts facts;
-  facts.room = node.room;
-  facts.stride = node.stride;
-  facts.dims = static_cast<std::uint32_t>(factory_->dims());
-  facts.scalar_bytes = sizeof(T);
-  facts.height = node.height;
-  facts.bitmap = node.bitmap;
-  facts.wide_ids = node.wide_ids;
-  facts.uniform = node.uniform;
-  node.entries = allocate_part(part_sizes(facts).entries, serial_, false);
+  node.entries = allocate_part(part_sizes(facts_of(node, factory_->dims())).entries, serial_, false);
   made_.parts.push_back(node.entries);
   bind_views(node, factory_->dims());
   if (node.bitmap_leaf()) {

@@ -206,6 +206,25 @@ class Index:
         low, high = box_arrays(lower, upper, self._dims, self.dtype)
         return self._core.insert(low, high, None if ids is None else id_array(ids, len(low)))
 
+    def replace(
+        self, old_ids: ArrayLike, lower: ArrayLike, upper: ArrayLike, ids: ArrayLike
+    ) -> NDArray[np.int64]:
+        """Delete the boxes `old_ids` and insert others in one step: no reader sees one without the other.
+
+        The new `ids` must not be in the index yet; old ones that are not there are no error.
+
+        Examples
+        --------
+        >>> import pubmatch as pm
+        >>> index = pm.Index.build(lower=[[0.0], [5.0]], upper=[[1.0], [6.0]])
+        >>> index.replace(0, lower=[[2.0]], upper=[[3.0]], ids=[7])
+        array([7])
+        >>> index.match([[0.5], [2.5]]).pairs()
+        (array([1]), array([7]))
+        """
+        low, high = box_arrays(lower, upper, self._dims, self.dtype)
+        return self._core.replace(id_array(old_ids), low, high, id_array(ids, len(low)))
+
     def delete(self, ids: ArrayLike) -> int:
         """Delete boxes by id and tell how many there were; unknown ids are not an error."""
         return self._core.delete(id_array(ids))
@@ -313,7 +332,8 @@ class Index:
             The events.
         level : int, optional
             From 1 (the root: 1 for every event) to `height` (the leaves to be searched); by default the
-            estimate that `match` uses with `level="auto"`.
+            estimate that `match` uses with `level="auto"`: where bitmap nodes make it possible the expected
+            work, in visits of a leaf, from the event's buckets alone, else the paths at the tuner's level.
         """
         depth = _AUTO_LEVEL if level is None else self._checked_level(level)
         return self._core.estimate(point_array(points, self._dims), depth)

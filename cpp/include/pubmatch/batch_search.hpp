@@ -19,6 +19,7 @@ enum class Order : std::uint8_t { kFifo = 0, kSjf = 1 };
 struct SearchOptions {
   Order order = Order::kSjf;
   std::size_t level = 1;  // for SJF: 1 … height
+  bool model = false;     // for SJF at level 1: order by the WorkloadModel where there is one, else as given
   std::size_t threads = 1;
   bool sort = false;
   bool count_only = false;

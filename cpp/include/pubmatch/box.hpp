@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <set>
+#include <utility>
 #include <vector>
 
 namespace pubmatch {
@@ -40,6 +42,13 @@ struct EntryList {
     lower.insert(lower.end(), low, low + dims);
     upper.insert(upper.end(), high, high + dims);
     ids.push_back(id);
+  }
+  void remove(const std::set<std::int64_t>& unwanted) {
+    if (unwanted.empty()) return;
+    EntryList rest(dims);
+    for (std::size_t i = 0; i < size(); ++i)
+      if (!unwanted.contains(ids[i])) rest.add(lower.data() + i * dims, upper.data() + i * dims, ids[i]);
+    *this = std::move(rest);
   }
 };
 

@@ -69,8 +69,9 @@ class LevelTuner {
   LevelTuner(const LevelTuner&) = delete;
   LevelTuner& operator=(const LevelTuner&) = delete;
 
-  // The Level, from 1 to `height`, for the next batch of this size.
-  int next_level(std::int64_t batch_size, int height);
+  // The Level, from 1 to `height`, for the next batch of this size. `start`: where to begin when nothing is known, in
+  // place of the leaves (0).
+  int next_level(std::int64_t batch_size, int height, int start = 0);
 
   // Tells the mean response time of a finished batch. A level that is not on trial (chosen by the user, or handed out
   // before the record moved on) and a stable record take no notice.
@@ -97,7 +98,7 @@ class LevelTuner {
  private:
   struct Record;
 
-  int starting_level(std::int64_t batch_size, int height) const;
+  int starting_level(std::int64_t batch_size, int height, int start) const;
   bool restart_due(const Record& record) const;
 
   const std::int64_t threshold_;

@@ -89,6 +89,8 @@ struct NodeFacts {
   bool uniform = false;
 };
 PartSizes part_sizes(const NodeFacts& facts);
+template <class T>
+NodeFacts facts_of(const Node<T>& node, std::size_t dims, std::size_t line_count = 0);
 
 // Memory aligned to a line. Throws std::bad_alloc.
 Part allocate_part(std::size_t bytes, std::uint64_t birth, bool zeroed = true);
@@ -98,6 +100,8 @@ void free_part(Part& part);
 template <class T>
 void bind_views(Node<T>& node, std::size_t dims);
 
+extern template NodeFacts facts_of<float>(const Node<float>&, std::size_t, std::size_t);
+extern template NodeFacts facts_of<double>(const Node<double>&, std::size_t, std::size_t);
 extern template void bind_views<float>(Node<float>&, std::size_t);
 extern template void bind_views<double>(Node<double>&, std::size_t);
 

@@ -56,6 +56,9 @@ class Tree : public std::enable_shared_from_this<Tree<T>> {
 
   // ids may be null: the next unused from 0. Applied wholly or not at all.
   std::vector<std::int64_t> insert(const BoxView<T>& boxes, const std::int64_t* ids);
+  // insert() that also deletes: no reader sees one without the other. Old ids that are not there are no error.
+  std::vector<std::int64_t> replace(std::span<const std::int64_t> old_ids, const BoxView<T>& boxes,
+                                    const std::int64_t* ids);
   std::size_t erase(const std::int64_t* ids, std::size_t count);
 
   template <class P>
@@ -85,15 +88,17 @@ class Tree : public std::enable_shared_from_this<Tree<T>> {
   std::int64_t next_id() const { return next_id_; }
 
  private:
-  std::size_t choose_level(const Version<T>& version, const MatchOptions& options, std::size_t events) const;
+  SearchOptions search_options(const Version<T>& version, const MatchOptions& options, std::size_t events) const;
   template <class P>
   Matches match_in_pieces(const Version<T>& version, const P* points, std::size_t count, SearchOptions search,
                           double started) const;
   template <class P>
-  std::vector<std::int64_t> path_counts(const Version<T>& version, const P* points, std::size_t count,
-                                        std::size_t level) const;
-  std::unique_ptr<Version<T>> repacked(const Version<T>& current, const BoxView<T>& boxes,
-                                       const std::int64_t* ids) const;
+  std::vector<double> path_counts(const Version<T>& version, const P* points, std::size_t count,
+                                  std::size_t level) const;
+  template <class P>
+  std::vector<double> modelled(const Version<T>& version, const P* points, std::size_t count) const;
+  std::unique_ptr<Version<T>> repacked(const Version<T>& current, std::span<const std::int64_t> old_ids,
+                                       const BoxView<T>& boxes, const std::int64_t* ids) const;
   void publish(std::unique_ptr<Version<T>> version, Garbage<T> garbage, std::size_t updates);
   void abandon();
 

@@ -15,6 +15,7 @@
 
 #include "pubmatch/node.hpp"
 #include "pubmatch/node_factory.hpp"
+#include "pubmatch/workload_model.hpp"
 
 namespace pubmatch {
 
@@ -40,8 +41,13 @@ struct Version {
   std::size_t packed_size = 0;  // size when it was bulk loaded
   std::size_t updates = 0;      // inserts since then
   std::shared_ptr<const NodeFactory<T>> factory;
+  std::shared_ptr<const LazyWorkloadModel<T>> lazy_model;  // of bitmap trees
 
   std::size_t height() const { return std::size_t{root->height} + 1; }
+  // What tells an event's work beforehand, or null.
+  const WorkloadModel<T>* model() const {
+    return lazy_model == nullptr || root->leaf() ? nullptr : &lazy_model->of(*this);
+  }
 
   long pins = 0;
   Garbage<T> garbage;

@@ -101,6 +101,7 @@ class Writer {
   std::uint32_t root_ = 0;
   std::size_t size_ = 0;
   std::uint32_t group_ = 1;
+  std::shared_ptr<const LazyWorkloadModel<T>> lazy_model_;
   Garbage<T> garbage_;                          // of the version before
   Garbage<T> made_;                             // by this transaction; freed when it fails
   std::vector<std::set<std::uint32_t>> dirty_;  // by height

@@ -76,6 +76,43 @@ inline bool row_contains_at(const double* low, const double* high, const std::ui
   return inside;
 }
 
+template <class T>
+std::size_t verify(const Node<T>&, std::span<const std::uint16_t>, const T*, const T*, std::size_t, std::int64_t*,
+                   std::size_t);
+
+// Rows of up to 16 listed dimensions of up to 32: the event stays in four registers, a candidate takes two permutations
+// and two comparisons.
+inline std::size_t verify(const Node<float>& node, std::span<const std::uint16_t> slots, const float* down,
+                          const float* up, std::size_t dimensions, std::int64_t* out, std::size_t step) {
+  const std::size_t stride = node.stride;
+  if (node.row_dims == nullptr || stride > 16 || dimensions > 32 || node.wide_ids)
+    return verify<float>(node, slots, down, up, dimensions, out, step);
+  const auto part = static_cast<__mmask16>((1u << stride) - 1);
+  const __m512 down0 = _mm512_loadu_ps(down);
+  const __m512 down1 = _mm512_loadu_ps(down + 16);
+  const __m512 up0 = _mm512_loadu_ps(up);
+  const __m512 up1 = _mm512_loadu_ps(up + 16);
+  const float* bounds = node.bounds;
+  const std::uint8_t* row_dims = node.row_dims;
+  const auto* ids = static_cast<const std::uint32_t*>(node.ids);
+  std::size_t matched = 0;
+  std::int64_t* next = out;
+  for (const std::size_t slot : slots) {
+    const float* low = bounds + 2 * slot * stride;
+    const __m128i dims = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row_dims + slot * stride));
+    const __m512i at = _mm512_maskz_cvtepu8_epi32(0xffff, dims);
+    const __mmask16 in =
+        _mm512_mask_cmp_ps_mask(part, _mm512_loadu_ps(low), _mm512_permutex2var_ps(down0, at, down1), _CMP_LE_OQ);
+    const __mmask16 inside =
+        _mm512_mask_cmp_ps_mask(in, _mm512_loadu_ps(low + stride), _mm512_permutex2var_ps(up0, at, up1), _CMP_GE_OQ);
+    *next = ids[slot];
+    const std::size_t found = inside == part;
+    matched += found;
+    next += found & step;
+  }
+  return matched;
+}
+
 #include "leaf_scan.inl"
 
 }  // namespace pubmatch::avx512

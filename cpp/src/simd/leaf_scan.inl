@@ -6,6 +6,7 @@
 //   lanes_containing(lo, hi, down, up)  bit i: lo[i] <= down and hi[i] >= up
 //   row_contains(low, high, k, down, up)         a row whose dimensions are 0 … k-1
 //   row_contains_at(low, high, dims, k, down, up, dimensions)  a row whose dimensions are listed
+//   verify(node, slots, down, up, dimensions, out, step)  optional: an overload for one bound type
 
 inline const Line* line_at(const std::uint64_t* words, std::uint32_t line) {
   return reinterpret_cast<const Line*>(words + std::size_t{line} * kLineWords);
@@ -88,6 +89,15 @@ inline void put(const LeafScan<T>& scan, Sink& sink, std::int64_t id) {
   ++sink.size;
 }
 
+// Whether the event lies inside the box of a bitmap leaf's slot.
+template <class T>
+inline bool slot_contains(const Node<T>& node, std::size_t slot, const T* down, const T* up, std::size_t dimensions) {
+  const T* low = node.row(slot);
+  const T* high = low + node.stride;
+  if (node.uniform && node.dense) return row_contains(low, high, node.stride, down, up);
+  return row_contains_at(low, high, node.dims_of_row(slot), node.stride, down, up, dimensions);
+}
+
 // Entries that survived the lines wait here, their rows on the way into the cache, until there are enough to verify.
 template <class T>
 struct Candidates {
@@ -101,15 +111,8 @@ struct Candidates {
     for (std::size_t i = 0; i < size; ++i) {
       const Node<T>& node = *leaf[i];
       const std::size_t row = scan.rows[position[i]];
-      const T* low = node.row(slot[i]);
-      const T* high = low + node.stride;
-      const T* down = scan.batch->down(row);
-      const T* up = scan.batch->up(row);
-      const bool inside = node.uniform && node.dense
-                              ? row_contains(low, high, node.stride, down, up)
-                              : row_contains_at(low, high, node.dims_of_row(slot[i]), node.stride, down, up,
-                                                scan.batch->dims());
-      if (inside) put(scan, scan.sinks[position[i]], node.id(slot[i]));
+      if (slot_contains(node, slot[i], scan.batch->down(row), scan.batch->up(row), scan.batch->dims()))
+        put(scan, scan.sinks[position[i]], node.id(slot[i]));
     }
     size = 0;
   }
@@ -195,6 +198,19 @@ inline void prefetch_share(const Part& part, std::size_t k, std::size_t shares) 
   for (std::size_t i = lines * k / shares; i < lines * (k + 1) / shares; ++i) __builtin_prefetch(part.data + i * 64, 0, 2);
 }
 
+// Writes the ids of those slots that contain the event, one behind the other (with step 0 on top of each other), and
+// returns how many. No branch on the outcome: which candidates match is anyone's guess.
+template <class T>
+inline std::size_t verify(const Node<T>& node, std::span<const std::uint16_t> slots, const T* down, const T* up,
+                          std::size_t dimensions, std::int64_t* out, std::size_t step) {
+  std::size_t matched = 0;
+  for (const std::size_t slot : slots) {
+    out[matched * step] = node.id(slot);
+    matched += slot_contains(node, slot, down, up, dimensions);
+  }
+  return matched;
+}
+
 // A leaf that many events visit is in the cache after the first: survivors are verified on the spot, without a branch on
 // the outcome. Meanwhile the next leaf is fetched piece by piece.
 template <class T>
@@ -216,25 +232,12 @@ void scan_for_many(const LeafScan<T>& scan, const Visit<T>& visit, const Node<T>
     Sink& sink = scan.sinks[position];
     if (!sink.counting)
       while (sink.capacity - sink.size < kBlockEntries) scan.grow(sink);
-    const T* down = scan.batch->down(row);
-    const T* up = scan.batch->up(row);
-    const bool whole = node.uniform && node.dense;
     std::uint16_t slots[kBlockEntries + 4];
     const std::size_t found = list_bits(words, slots);
     std::int64_t scrap[1];
     std::int64_t* out = sink.counting ? scrap : sink.ids + sink.size;
-    const std::size_t step = sink.counting ? 0 : 1;
-    std::size_t matched = 0;
-    for (std::size_t i = 0; i < found; ++i) {
-      const std::size_t slot = slots[i];
-      const T* low = node.row(slot);
-      const T* high = low + node.stride;
-      const bool inside =
-          whole ? row_contains(low, high, node.stride, down, up)
-                : row_contains_at(low, high, node.dims_of_row(slot), node.stride, down, up, scan.batch->dims());
-      out[matched * step] = node.id(slot);
-      matched += inside;
-    }
+    const std::size_t matched =
+        verify(node, {slots, found}, scan.batch->down(row), scan.batch->up(row), scan.batch->dims(), out, !sink.counting);
     sink.size += matched;
   }
 }

