@@ -180,11 +180,136 @@ def threads_table(record: Record) -> list[RenderableType]:
     return [header(record), table, f"One event on an empty index: {median} µs ({quartiles})"]
 
 
+def sjf_table(record: Record) -> list[RenderableType]:
+    """Show what shortest job first saves against first-come order, and the room there was."""
+    table = _table(
+        "Shortest job first (sjf) against first-come order (fifo), mean response in ms",
+        "workload",
+        "equal",
+        "batch",
+        "level",
+        "settled",
+        "together",
+        "fifo",
+        "sjf",
+        "better",
+        "95 %",
+        "median",
+        "ideal",
+        "call",
+        "pairs",
+    )
+    for result in record["results"]:
+        for position, row in enumerate(result["batches"]):
+            label = "" if position else f"{result['workload']}: {result['subscriptions']:,}"
+            table.add_row(label, *_sjf_cells(row))
+        table.add_section()
+    table.caption = (
+        "Same index, same kernel, same batches: what the order alone is worth. The index's own gain over its "
+        "peers is another matter: pubmatch bench match. fifo, sjf: median batch; "
+        "better: share of fifo's mean response saved; "
+        "ideal: saved by events sorted by the time each takes alone; call: time of the whole call over "
+        "fifo's; settled: batches the tuner took; together: events that complete at one moment"
+    )
+    return [header(record), table, targets_table(record)]
+
+
+def _sjf_cells(row: Record) -> list[str]:
+    response = row["response"]
+    low, high = response["low"], response["high"]
+    return [
+        "yes" if row["equal"] else "NO",
+        str(row["batch"]),
+        str(row["level"]),
+        str(row["settling_batches"]) if row["settled"] else "no",
+        number(row["events_together"]),
+        number(row["fifo_response_ms"]["median"]),
+        number(row["sjf_response_ms"]["median"]),
+        percent(1 - response["ratio"]),
+        "-" if low is None else f"±{100 * (high - low) / 2:.1f}",
+        percent(1 - response["median"]),
+        percent(1 - row["ideal_response"]["ratio"]),
+        f"{row['call']['ratio']:.3f}",
+        str(response["pairs"]),
+    ]
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage with its sign.
+
+    Examples
+    --------
+    >>> percent(0.1234), percent(-0.03)
+    ('+12.3 %', '-3.0 %')
+    """
+    return f"{100 * share:+.1f} %"
+
+
+def targets_table(record: Record) -> Table:
+    """Show every target with what was measured."""
+    table = _table("Targets (set for scale 1)", "target", "place", "ratio", "95 %", "at most", "verdict")
+    for row in record["targets"]:
+        interval = "-" if row["low"] is None else f"{row['low']:.3f} – {row['high']:.3f}"
+        verdict = ("met" if row["met"] else "MISSED") + ("" if row["certain"] else ", not certain")
+        table.add_row(
+            row["target"], row["place"], f"{row['ratio']:.3f}", interval, f"{row['at_most']:.2f}", verdict
+        )
+    return table
+
+
+def tuner_table(record: Record) -> list[RenderableType]:
+    """Show the self-tuned Level beside every fixed one."""
+    table = _table(
+        f"Self-tuned level, mean response in ms, batches of {record['parameters']['batch']}",
+        "workload, tree",
+        "equal",
+        "when",
+        "settled",
+        "level",
+        "auto",
+        "fixed levels",
+        "best",
+        "over best",
+        "95 %",
+        "pairs",
+    )
+    for result in record["results"]:
+        title = f"{result['workload']}, {result['tree']}: {result['subscriptions']:,}"
+        for label, phase in ((title, "fresh"), ("", "after_updates")):
+            table.add_row(label, *_tuner_cells(result[phase], phase.replace("_", " ")))
+        table.add_section()
+    table.caption = (
+        "settled: batches the tuner took; fixed levels: from 1 (the root, nothing estimated) to the leaves; "
+        "over best: auto's mean response over that of the best fixed level, chosen by this very run. "
+        "The index's own gain over its peers is another matter: pubmatch bench match"
+    )
+    return [header(record), table, targets_table(record)]
+
+
+def _tuner_cells(phase: Record, when: str) -> list[str]:
+    against = phase["auto_over_best"]
+    low, high = against["low"], against["high"]
+    return [
+        "yes" if phase["equal"] else "NO",
+        when,
+        str(phase["batches"]) if phase["settled"] else "no",
+        str(phase["level"]),
+        number(phase["auto_ms"]["median"]),
+        " ".join(number(ms["median"]) for ms in phase["fixed_ms"].values()),
+        str(phase["best_level"]),
+        percent(against["ratio"] - 1),
+        "-" if low is None else f"±{100 * (high - low) / 2:.1f}",
+        str(against["pairs"]),
+    ]
+
+
 TABLES: dict[str, Callable[[Record], list[RenderableType]]] = {
     "match": match_table,
     "updates": updates_table,
     "memory": memory_table,
     "threads": threads_table,
+    "sjf": sjf_table,
+    "tuner": tuner_table,
 }
 
 
@@ -197,7 +322,7 @@ def differences(record: Record) -> list[str]:
     ['W1 rtree']
     """
     return [
-        " ".join(filter(None, (result["workload"], place)))
+        " ".join(filter(None, (result["workload"], result.get("tree"), place)))
         for result in record["results"]
         for place, equal in _verdicts(result)
         if not equal

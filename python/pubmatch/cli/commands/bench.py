@@ -1,4 +1,4 @@
-"""`pubmatch bench match|updates|memory|threads`: the measurements of `pubmatch_bench`, as tables and JSON."""
+"""`pubmatch bench match|sjf|tuner|…`: the measurements of `pubmatch_bench`, as tables and JSON."""
 
 from __future__ import annotations
 
@@ -24,6 +24,10 @@ Peers = Annotated[
     ),
 ]
 Rounds = Annotated[int | None, typer.Option(help="How often everything is measured.")]
+MostRounds = Annotated[
+    int | None,
+    typer.Option(help="Most rounds, each of some 6,144 events; fewer if the ratios are precise before."),
+]
 Scale = Annotated[float | None, typer.Option(help="Factor on the number of subscriptions.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A trial run: a twentieth of the size, 3 rounds.")]
 Batch = Annotated[int, typer.Option(help="Events per batch.")]
@@ -32,7 +36,7 @@ Batch = Annotated[int, typer.Option(help="Events per batch.")]
 def register(app: typer.Typer) -> None:
     """Add the group `bench`."""
     group = typer.Typer(help="Measure pubmatch, beside its peers, in one run.", no_args_is_help=True)
-    for command in (match, updates, memory, threads):
+    for command in (match, sjf, tuner, updates, memory, threads):
         group.command()(command)
     app.add_typer(group, name="bench")
 
@@ -60,6 +64,52 @@ def match(
         batch=batch,
     )
     _run(bench.run, options, "match", json_file)
+
+
+def sjf(
+    workloads: Workloads = None,
+    rounds: MostRounds = None,
+    scale: Scale = None,
+    quick: Quick = False,
+    json_file: JsonOption = None,
+) -> None:
+    """Match the same batches shortest job first and in first-come order; compare mean responses."""
+    from pubmatch_bench import sjf as bench
+
+    options = _choose(
+        workloads=workloads,
+        peers="none",
+        rounds=rounds,
+        scale=scale,
+        quick=quick,
+        default_workloads=bench.DEFAULT_WORKLOADS,
+        default_rounds=bench.DEFAULT_ROUNDS,
+    )
+    _run(bench.run, options, "sjf", json_file)
+
+
+def tuner(
+    workloads: Workloads = None,
+    rounds: MostRounds = None,
+    scale: Scale = None,
+    quick: Quick = False,
+    batch: Batch = 128,
+    json_file: JsonOption = None,
+) -> None:
+    """Let the tuner settle, then match the same batches at its level and at every fixed one."""
+    from pubmatch_bench import tuner as bench
+
+    options = _choose(
+        workloads=workloads,
+        peers="none",
+        rounds=rounds,
+        scale=scale,
+        quick=quick,
+        default_workloads=bench.DEFAULT_WORKLOADS,
+        default_rounds=bench.DEFAULT_ROUNDS,
+        batch=batch,
+    )
+    _run(bench.run, options, "tuner", json_file)
 
 
 def updates(

@@ -1,0 +1,1 @@
+"""The papers' experiments, run again: series for each figure, plots, and every claim checked."""
