@@ -166,7 +166,9 @@ def test_replace_deletes_and_inserts_at_once(params: pm.Params) -> None:
     index = pm.Index.build(lower, lower + 0.1, params=params)
     for turn in range(40):  # long enough to be packed again on the way
         old = np.arange(turn * 10, turn * 10 + 10)
-        assert index.replace(old, lower[:10], lower[:10] + 0.1, ids=old + 300).tolist() == (old + 300).tolist()
+        assert (
+            index.replace(old, lower[:10], lower[:10] + 0.1, ids=old + 300).tolist() == (old + 300).tolist()
+        )
         assert contents(index) == list(range(turn * 10 + 10, turn * 10 + 310))
     assert index.replace([12345], [[0.0, 0.0]], [[1.0, 1.0]], ids=[-1]).tolist() == [-1]
     assert len(index) == 301

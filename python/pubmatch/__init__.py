@@ -28,9 +28,13 @@ from pubmatch.errors import (
 # Before anything can call the core, so that it never has to raise another class.
 _core.set_errors(PubmatchError, ArgumentError, ArgumentTypeError, FormatError, CorruptIndexError)
 
+from pubmatch.filters import Filter, attr, covers, intersects, parse  # noqa: E402
 from pubmatch.index import MAX_DIMS, MAX_THREADS, Index  # noqa: E402
+from pubmatch.matcher import Matcher  # noqa: E402
+from pubmatch.matcher_result import MatcherResult  # noqa: E402
 from pubmatch.matches import Matches  # noqa: E402
 from pubmatch.params import Params  # noqa: E402
+from pubmatch.schema import Boolean, Category, Integer, Number, Schema, Timestamp  # noqa: E402
 from pubmatch.tuning import LevelTuner, active_kernel, kernels  # noqa: E402
 
 __all__ = [
@@ -38,19 +42,32 @@ __all__ = [
     "MAX_THREADS",
     "ArgumentError",
     "ArgumentTypeError",
+    "Boolean",
+    "Category",
     "CorruptIndexError",
     "FileAccessError",
+    "Filter",
     "FilterError",
     "FormatError",
     "Index",
+    "Integer",
     "LevelTuner",
+    "Matcher",
+    "MatcherResult",
     "Matches",
     "MissingFileError",
+    "Number",
     "Params",
     "PubmatchError",
+    "Schema",
     "SchemaError",
+    "Timestamp",
     "active_kernel",
+    "attr",
+    "covers",
+    "intersects",
     "kernels",
+    "parse",
 ]
 
 

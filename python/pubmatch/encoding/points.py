@@ -1,0 +1,145 @@
+"""Columns of events as points: one row per event, one position per attribute of the schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pubmatch.encoding.axes import encode_integers, finish_points
+from pubmatch.errors import SchemaError
+from pubmatch.schema import Boolean, Category, Integer, Number, Timestamp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from pubmatch.encoding.columns import Column
+    from pubmatch.encoding.events import EventColumns
+    from pubmatch.encoding.labels import Labels
+    from pubmatch.schema import Schema
+
+__all__ = ["checked_values", "encode_points"]
+
+# The kinds of columns the attributes take, and how that is told.
+_TAKES: dict[type, tuple[str, str]] = {
+    Number: ("float", "a Number takes floats and integers"),
+    Integer: ("integer", "an Integer takes integers and whole floats"),
+    Category: ("string", "a Category takes strings"),
+    Boolean: ("boolean", "a Boolean takes booleans"),
+    Timestamp: ("timestamp", "a Timestamp takes timestamps and dates"),
+}
+
+
+def encode_points(events: EventColumns, schema: Schema, labels: Mapping[str, Labels]) -> NDArray[np.float64]:
+    """The events as (n, dims) points; attributes without a column are absent.
+
+    Parameters
+    ----------
+    events : EventColumns
+        What `event_columns` made of the caller's table.
+    schema : Schema
+        The attributes, in the order of the dimensions.
+    labels : mapping
+        The labels of each Category attribute.
+    """
+    points = np.full((events.rows, max(len(schema), 1)), np.nan)
+    for dimension, name in enumerate(schema.names):
+        column = events.columns.get(name)
+        if column is None or column.kind == "empty":
+            continue
+        axis = points[:, dimension]
+        axis[:] = _positions(column, schema[name], name, labels)
+        if column.missing is not None:
+            axis[column.missing] = np.nan
+    finish_points(points)
+    return points
+
+
+def checked_values(column: Column, kind: Any, name: str) -> NDArray[Any]:
+    """The values of a column that fits the attribute, in the attribute's own type.
+
+    float64 for a Number, int64 for an Integer or a Timestamp (microseconds), places in `column.words` for a
+    Category. Where a value is missing there is anything, in a Number NaN.
+
+    Raises
+    ------
+    SchemaError
+        The column has the wrong type, or a value that is not exact or outside the domain.
+    """
+    values: NDArray[Any] | None = None
+    if isinstance(kind, Number) and column.kind in ("float", "integer"):
+        values = column.values if column.kind == "float" else _exact_floats(column, name)
+    elif isinstance(kind, Integer) and column.kind in ("float", "integer"):
+        values = _integers(column, name)
+    elif column.kind == _TAKES[type(kind)][0]:
+        values = column.values
+    if values is None:
+        raise SchemaError(f"column {name!r} is {column.type_name}: {_TAKES[type(kind)][1]}")
+    if kind.domain is not None:
+        _check_domain(column, values, kind, name)
+    return values
+
+
+def _positions(column: Column, kind: Any, name: str, labels: Mapping[str, Labels]) -> NDArray[Any]:
+    """The position of each value, NaN where a float column has none."""
+    values = checked_values(column, kind, name)
+    if isinstance(kind, Category):
+        words = labels[name].positions(column.words or ())
+        return words[values] if len(words) else np.zeros(len(values))
+    if isinstance(kind, Number | Boolean):
+        return values
+    positions = encode_integers(values)
+    if column.kind == "float":
+        positions[np.isnan(column.values)] = np.nan
+    return positions
+
+
+def _integers(column: Column, name: str) -> NDArray[np.int64]:
+    """An integer column, or a float column of whole numbers, as int64; 0 where a float is NaN."""
+    values = column.values
+    if column.kind == "integer":
+        if values.dtype == np.uint64:
+            _refuse(values > np.uint64(2**63 - 1), column, name, "does not fit int64")
+        return values.astype(np.int64, copy=False)
+    given = np.where(np.isnan(values), 0.0, values)
+    _refuse(np.floor(given) != given, column, name, "is no whole number")
+    _refuse((given >= 2.0**63) | (given < -(2.0**63)), column, name, "does not fit int64")
+    return given.astype(np.int64)
+
+
+def _exact_floats(column: Column, name: str) -> NDArray[np.float64]:
+    """An integer column as float64, if no value changes."""
+    values = column.values
+    floats = values.astype(np.float64)
+    far = np.abs(floats) >= 2.0**53
+    if column.missing is not None:
+        far &= ~column.missing
+    for row in np.flatnonzero(far).tolist():
+        if int(floats[row]) != int(values[row]):
+            raise SchemaError(f"column {name!r} is not exact in float64 at row {row} ({values[row]})")
+    return floats
+
+
+def _check_domain(column: Column, values: NDArray[Any], kind: Any, name: str) -> None:
+    if isinstance(kind, Category):
+        allowed = frozenset(kind.domain or ())
+        strange = np.array([word not in allowed for word in column.words or ()], np.bool_)
+        if strange.any():
+            _refuse(strange[values], column, name, "lies outside the domain")
+        return
+    low, high = kind.domain
+    wrong = (values < low) | (values > high)
+    if column.kind == "float":
+        wrong &= ~np.isnan(column.values)
+    _refuse(wrong, column, name, f"lies outside the domain {low} to {high}")
+
+
+def _refuse(wrong: NDArray[np.bool_], column: Column, name: str, rule: str) -> None:
+    if column.missing is not None:
+        wrong = wrong & ~column.missing
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        value = column.values[row] if column.words is None else repr(column.words[column.values[row]])
+        raise SchemaError(f"column {name!r} {rule} at row {row} ({value})")

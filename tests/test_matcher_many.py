@@ -1,0 +1,270 @@
+"""Tables of subscriptions: every kind, whole or not at all, or with a table of what was refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from pubmatch.errors import ArgumentError, ArgumentTypeError, FilterError, PubmatchError, SchemaError
+from pubmatch.filters import parse
+from pubmatch.matcher import Matcher
+from pubmatch.schema import Boolean, Category, Integer, Number, Schema, Timestamp
+
+SCHEMA = Schema(
+    price=Number(), x2=Number(), volume=Integer(), symbol=Category(), halted=Boolean(), at=Timestamp(),
+    **{"unit 1": Number(), "order": Number(), "Cap": Number()},
+)  # fmt: skip
+
+TABLE = {"key": ["a", "b", "c"], "filter": ["price < 10", "price > 5 OR volume = 3", "symbol = 'x'"]}
+TABLES: dict[str, Any] = {
+    "dict": TABLE,
+    "arrow": pa.table(TABLE),
+    "chunks": pa.concat_tables([pa.table(TABLE).slice(0, 1), pa.table(TABLE).slice(1)]),
+    "record batch": pa.table(TABLE).to_batches()[0],
+    "reader": pa.table(TABLE).to_reader(),
+    "dictionary": pa.table({name: pa.array(values).dictionary_encode() for name, values in TABLE.items()}),
+    "pandas": pd.DataFrame(TABLE),
+    "polars": pl.DataFrame(TABLE),
+    "numpy": {name: np.array(values) for name, values in TABLE.items()},
+    "more columns": {**TABLE, "owner": ["x", "y", "z"]},
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_every_kind_of_table(kind: str) -> None:
+    matcher = Matcher(SCHEMA)
+    assert matcher.subscribe_many(TABLES[kind]) == 3
+    assert matcher.keys() == ["a", "b", "c"]
+    assert [str(matcher.filter_of(key)) for key in matcher] == TABLE["filter"]
+    assert [sorted(keys) for keys in matcher.match([{"price": 7.0}, {"symbol": "x"}])] == [["a", "b"], ["c"]]
+
+
+def test_other_column_names_and_integer_keys() -> None:
+    matcher = Matcher(SCHEMA)
+    table = pa.table({"id": pa.array([5, 6], pa.int32()), "where": ["price < 10", "price > 5"]})
+    assert matcher.subscribe_many(table, key="id", filter="where") == 2
+    assert matcher.match([{"price": 7.0}])[0] == [5, 6]
+    assert (
+        matcher.subscribe_many(
+            pa.table({"key": pa.array([], pa.string()), "filter": pa.array([], pa.string())})
+        )
+        == 0
+    )
+
+
+BOUNDS = pa.table(
+    {
+        "key": ["all", "price", "open", "exact", "word", "time", "flag", "infinite"],
+        "price_min": pa.array([None, 1.5, None, None, None, None, None, -math.inf]),
+        "price_max": pa.array([None, 2.5, 0.1, None, None, None, None, 3.0]),
+        "volume_min": pa.array([None, None, None, 2**53 + 1, None, None, None, None]),
+        "volume_max": pa.array([None, None, None, 2**60, None, None, None, None]),
+        "symbol_min": pa.array([None, None, None, None, "it's", None, None, None]),
+        "symbol_max": pa.array([None, None, None, None, "k", None, None, None]),
+        "at_min": pa.array([None] * 5 + [dt.datetime(2026, 1, 1)] + [None] * 2, pa.timestamp("us")),
+        "halted_max": pa.array([None] * 6 + [False, None]),
+        "unit 1_max": pa.array([9, None, None, None, None, None, None, None]),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "table", [BOUNDS, pl.from_arrow(BOUNDS), BOUNDS.to_pydict()], ids=["arrow", "polars", "dict"]
+)
+def test_bounds(table: Any) -> None:
+    matcher = Matcher(SCHEMA)
+    assert matcher.subscribe_many(table) == 8
+    expected = {
+        "all": '"unit 1" <= 9e0',
+        "price": "price >= 1.5e0 AND price <= 2.5e0",
+        "open": "price <= 0.1e0",
+        "exact": "volume >= 9007199254740993 AND volume <= 1152921504606846976",
+        "word": "symbol >= 'it''s' AND symbol <= 'k'",
+        "time": "\"at\" >= '2026-01-01 00:00:00+00:00'",
+        "flag": "halted <= FALSE",
+        "infinite": "price <= 3e0",
+    }
+    for key, text in expected.items():
+        assert matcher.filter_of(key) == parse(text), key
+    events = [
+        {"price": 2.5},
+        {"price": 0.1},
+        {"volume": 2**53 + 1},
+        {"symbol": "jo"},
+        {"halted": False},
+        {"unit 1": 1},
+    ]
+    assert [sorted(keys) for keys in matcher.match(events)] == [
+        ["infinite", "price"], ["infinite", "open"], ["exact"], ["word"], ["flag"], ["all"],
+    ]  # fmt: skip
+
+
+def test_bounds_are_the_same_as_comparisons() -> None:
+    rng = np.random.default_rng(2)
+    low = np.round(rng.normal(size=(200, 3)) * 10.0 ** rng.integers(-3, 4, (200, 3)), 3)
+    high = low + np.abs(rng.normal(size=(200, 3)))
+    names = ("price", "x2", "Cap")
+    columns = {
+        f"{name}_{side}": array[:, place]
+        for place, name in enumerate(names)
+        for side, array in (("min", low), ("max", high))
+    }
+    for column in columns.values():
+        column[rng.random(200) < 0.3] = np.nan
+    bounds, texts = Matcher(SCHEMA), Matcher(SCHEMA)
+    bounds.subscribe_many({"key": range(200), **columns})
+    for key in range(200):
+        parts = [
+            f'"{name}" {op} {float(columns[f"{name}_{side}"][key])!r}'
+            for name in names
+            for side, op in (("min", ">="), ("max", "<="))
+            if not np.isnan(columns[f"{name}_{side}"][key])
+        ]
+        texts.subscribe(key, " AND ".join(parts) or "TRUE")
+    points = {name: np.concatenate([low[:, place], rng.normal(size=100)]) for place, name in enumerate(names)}
+    assert [sorted(keys) for keys in bounds.match(points)] == [sorted(keys) for keys in texts.match(points)]
+
+
+BAD_TABLES: dict[str, tuple[Any, type[Exception], str]] = {
+    "bad filter": (
+        {"key": [1, 2], "filter": ["price > 1", "prize > 1"]},
+        FilterError,
+        "row 1, key 2: unknown attribute 'prize'",
+    ),
+    "never true": (
+        {"key": [1], "filter": ["price > 1 AND price < 1"]},
+        FilterError,
+        "row 0, key 1: no event can satisfy",
+    ),
+    "no filter": ({"key": [1], "filter": [None]}, FilterError, "row 0, key 1: there is no filter"),
+    "number": ({"key": [1], "filter": [5]}, FilterError, "row 0, key 1: a filter must be text, got 5"),
+    "taken": (
+        {"key": ["old"], "filter": ["price > 1"]},
+        ArgumentError,
+        "row 0, key 'old': key 'old' is taken",
+    ),
+    "twice": (
+        {"key": ["a", "a"], "filter": ["price > 1"] * 2},
+        ArgumentError,
+        "row 1, key 'a': key 'a' has row 0 already",
+    ),
+    "null key": (
+        {"key": ["a", None], "filter": ["price > 1"] * 2},
+        ArgumentTypeError,
+        "row 1, key None: a key must be",
+    ),
+    "float key": (
+        {"key": [1.5], "filter": ["price > 1"]},
+        ArgumentTypeError,
+        "row 0, key 1.5: a key must be",
+    ),
+    "boolean key": (
+        {"key": [True], "filter": ["price > 1"]},
+        ArgumentTypeError,
+        "row 0, key True: a key must be",
+    ),
+    "huge key": (
+        {"key": np.array([2**63], np.uint64), "filter": ["price > 1"]},
+        PubmatchError,
+        "does not fit int64",
+    ),
+    "surrogate key": ({"key": ["\ud800"], "filter": ["price > 1"]}, PubmatchError, "lone surrogate"),
+    "no key column": (
+        {"filter": ["price > 1"]},
+        ArgumentError,
+        "table has no column 'key' of keys; its columns are 'filter'",
+    ),
+    "nothing to go by": (
+        {"key": ["a"]},
+        ArgumentError,
+        "neither a column 'filter' of filters nor columns of bounds",
+    ),
+    "both": (
+        {"key": ["a"], "filter": ["TRUE"], "price_min": [1.0]},
+        ArgumentError,
+        "'filter' of filters and the column 'price_min'",
+    ),
+    "unknown bound": (
+        {"key": ["a"], "prize_min": [1.0]},
+        ArgumentError,
+        "the column 'prize_min' is no bound",
+    ),
+    "bound type": (
+        {"key": ["a"], "price_min": ["x"]},
+        SchemaError,
+        "column 'price_min' is str: a Number takes",
+    ),
+    "bound fraction": (
+        {"key": ["a"], "volume_min": [0.5]},
+        SchemaError,
+        "column 'volume_min' is no whole number at row 0",
+    ),
+    "bounds crossed": (
+        {"key": ["a"], "price_min": [2], "price_max": [1]},
+        FilterError,
+        "row 0, key 'a': no event can satisfy",
+    ),
+    "infinite": ({"key": ["a"], "price_max": [-math.inf]}, FilterError, "row 0, key 'a': "),
+    "lengths": ({"key": ["a", "b"], "filter": ["TRUE"]}, ArgumentError, "1 in column 'filter'"),
+    "no table": ([("a", "TRUE")], ArgumentTypeError, "table must be"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_a_bad_table_changes_nothing(case: str) -> None:
+    table, kind, message = BAD_TABLES[case]
+    matcher = Matcher(SCHEMA)
+    matcher.subscribe("old", "price = 7 OR symbol = 'b'")
+    before = matcher.stats()
+    with pytest.raises(kind, match=message):
+        matcher.subscribe_many(table)
+    assert (matcher.keys(), matcher.stats()) == (["old"], before)
+    assert matcher.match([{"price": 7.0}])[0] == ["old"]
+
+
+def test_bad_arguments() -> None:
+    matcher = Matcher(SCHEMA)
+    with pytest.raises(ArgumentError, match="on_error must be 'raise' or 'collect', got 'ignore'"):
+        matcher.subscribe_many(TABLE, on_error="ignore")
+    with pytest.raises(ArgumentTypeError, match="key must be the name of a column, got 5"):
+        matcher.subscribe_many(TABLE, key=5)  # type: ignore[arg-type]
+    assert len(matcher) == 0
+
+
+def test_collect() -> None:
+    matcher = Matcher(SCHEMA)
+    matcher.subscribe("old", "price = 7")
+    table = {
+        "key": ["good", "old", "bad", None, "good", "bad", "multi", "\ud800"],
+        "filter": [
+            "price = 1",
+            "price = 2",
+            "prize = 3",
+            "price = 4",
+            "price = 5",
+            "price = 6",
+            "price <> 1",
+            "TRUE",
+        ],
+    }
+    refused = matcher.subscribe_many(table, on_error="collect")
+    assert refused.schema == pa.schema(
+        {"row": pa.int64(), "key": pa.string(), "filter": pa.string(), "error": pa.string()}
+    )
+    assert refused.column("row").to_pylist() == [1, 2, 3, 4, 5, 7]
+    assert refused.column("key").to_pylist() == ["old", "bad", None, "good", "bad", "\\ud800"]
+    assert refused.column("filter").to_pylist()[:3] == ["price = 2", "prize = 3", "price = 4"]
+    errors = refused.column("error").to_pylist()
+    assert errors[0] == "key 'old' is taken"
+    assert "unknown attribute 'prize'" in errors[1]
+    assert errors[3:5] == ["key 'good' has row 0 already", "key 'bad' has row 2 already"]
+    assert matcher.keys() == ["old", "good", "multi"]
+    assert [sorted(keys) for keys in matcher.match({"price": [1.0, 7.0]})] == [["good"], ["multi", "old"]]
+    assert matcher.subscribe_many({"key": [1], "filter": ["TRUE"]}, on_error="collect").num_rows == 0
