@@ -29,6 +29,9 @@ Fingerprints = npt.NDArray[np.uint64]
 LAP_EVENTS = 6144
 """Events of a lap, or somewhat more: far more than caches keep between two visits of a batch."""
 
+LAP_SECONDS = 2.0
+"""Where events take milliseconds, each reading most of the index, a lap takes one way no longer."""
+
 PRECISION = 0.01
 """Laps go on until the standard error of a ratio falls below this, or their cap is reached."""
 
@@ -51,15 +54,27 @@ class Taken:
         self.call_s += later.call_s
 
 
-def lap_batches(batch: int, ways: int) -> int:
+def lap_batches(batch: int, ways: int, event_s: float = 0.0) -> int:
     """Return how many batches a lap has: a multiple of the ways, so that each is first to see equally many.
+
+    Parameters
+    ----------
+    batch : int
+        Events per batch.
+    ways : int
+        How many ways take part.
+    event_s : float
+        About how long an event takes.
 
     Examples
     --------
     >>> lap_batches(128, ways=6), lap_batches(128, ways=5), lap_batches(9999, ways=2)
     (48, 50, 2)
+    >>> lap_batches(8, ways=6, event_s=0.002)
+    126
     """
-    return -(-LAP_EVENTS // (batch * ways)) * ways
+    events = LAP_EVENTS if event_s * LAP_EVENTS <= LAP_SECONDS else int(LAP_SECONDS / event_s)
+    return max(1, -(-events // (batch * ways))) * ways
 
 
 def split(points: FloatArray, batch: int) -> list[FloatArray]:

@@ -31,7 +31,7 @@ from pubmatch_bench.paired import (
     take_lap,
 )
 from pubmatch_bench.record import Record, new_record
-from pubmatch_bench.timing import spread
+from pubmatch_bench.timing import spread, timed
 from pubmatch_bench.tuner import SETTLING_CAP, SETTLING_SEED, settle
 from pubmatch_bench.workloads import FloatArray, Workload, make
 
@@ -71,13 +71,13 @@ class OwnTimes:
 
     def of(self, turn: int, points: FloatArray) -> npt.NDArray[np.float64]:
         """Return the seconds per event of round `turn`, measured the first time they are asked for."""
-        if turn not in self.known:
+        if turn not in self.known or len(self.known[turn]) < len(points):
             sweeps = [
                 [float(self.index.match(point, order="fifo").response_s[0]) for point in points]
                 for _ in range(_SWEEPS)
             ]
             self.known[turn] = np.min(sweeps, axis=0)
-        return self.known[turn]
+        return self.known[turn][: len(points)]
 
 
 def run(options: opt.Options, notify: opt.Notify) -> Record:
@@ -126,7 +126,10 @@ def _orders(index: pm.Index, workload: Workload, batch: int, rounds: int, own: O
     """Measure the orders at one batch size, after the tuner has settled."""
     settling = settle(index, workload.events, batch)
     taken = {name: Taken() for name in ORDERS}
-    lap = lap_batches(batch, 2 * len(ORDERS))  # shared evenly by three orders, and by two later on
+    first = workload.events(batch, opt.WARM_UP_SEED)
+    event_s = timed(index.match, first, order="fifo")[0] / batch
+    # Shared evenly by three orders, and by two later on.
+    lap = lap_batches(batch, 2 * len(ORDERS), event_s)
     equal = True
     for turn in range(rounds):
         points = workload.events(lap * batch, opt.EVENT_SEED + turn)

@@ -7,6 +7,7 @@ than the tuner's threshold, makes it start again; it settles once more, and the 
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from dataclasses import dataclass, field
 from functools import partial
@@ -43,6 +44,9 @@ PAPER_SCALE = 0.1
 PAPER_PARAMS = pm.Params(node_capacity=10, leaf_capacity=20, node_kernel="compare")
 SETTLING_CAP = 10_000
 """Batches after which settling is given up; a tuner of a tree up to 18 levels high needs fewer."""
+
+SETTLING_SECONDS = 60.0
+"""Time after which settling is given up; batches of W7 take long."""
 
 TARGET = 1.05
 """Most that auto's mean response may be over the best fixed level's."""
@@ -81,7 +85,7 @@ class Settling:
 def settle(
     index: pm.Index, events: opt.Events, size: int, seed: int = SETTLING_SEED, cap: int = SETTLING_CAP
 ) -> Settling:
-    """Match fresh batches with `level="auto"` until the tuner is stable for this size, at most `cap` batches.
+    """Match fresh batches with `level="auto"` until the tuner is stable for this size, a minute at most.
 
     Parameters
     ----------
@@ -105,8 +109,9 @@ def settle(
     (True, True)
     """
     settling = Settling()
+    start = time.perf_counter()
     while not index.tuner.state(size).stable:
-        if len(settling.levels) == cap:
+        if len(settling.levels) == cap or time.perf_counter() - start > SETTLING_SECONDS:
             return settling
         matches = index.match(events(size, seed + len(settling.levels)), level="auto")
         settling.levels.append(matches.level)
