@@ -33,7 +33,7 @@ from pubmatch.subscriptions import Snapshot, Subscriptions, ids_by_slot
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["matcher_bytes", "matcher_from_bytes", "read_matcher", "write_matcher"]
+__all__ = ["is_matcher_file", "matcher_bytes", "matcher_from_bytes", "read_matcher", "write_matcher"]
 
 _MAGIC = b"\x89PMMATCHER\r\n\x1a\n\0\0"
 _VERSION = 1
@@ -77,6 +77,15 @@ def write_matcher(subscriptions: Subscriptions, path: str | os.PathLike[str]) ->
         if temporary is not None:
             with suppress(OSError):
                 os.unlink(temporary)
+
+
+def is_matcher_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file begins as the file of a matcher does; False if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
 
 
 def read_matcher(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Subscriptions:

@@ -1,4 +1,4 @@
-"""`pubmatch index build|info|check`: index files."""
+"""`pubmatch index build|info|check`: index files, and files of matchers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ from rich.table import Table
 
 import pubmatch as pm
 from pubmatch.cli.output import CommandError, JsonOption, finish, progress, writable_file
+from pubmatch.matcher_file import is_matcher_file
 
-IndexFile = Annotated[Path, typer.Argument(metavar="FILE", help="The index file.")]
+IndexFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file of an index or a matcher.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -27,15 +28,20 @@ def register(app: typer.Typer) -> None:
 
 def build(
     boxes: Annotated[
-        Path, typer.Argument(metavar="BOXES", help="An .npz file with arrays lower, upper and perhaps ids.")
+        Path,
+        typer.Argument(
+            metavar="BOXES",
+            help="An .npz file with arrays lower, upper and perhaps ids, or a table (.parquet, .csv, .jsonl, "
+            ".arrow) with columns <attribute>_min, <attribute>_max and perhaps key.",
+        ),
     ],
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE", help="The index file to write.", callback=writable_file)
     ],
     json_file: JsonOption = None,
 ) -> None:
-    """Bulk-load an index from arrays and save it."""
-    lower, upper, ids = _read_boxes(boxes)
+    """Bulk-load an index from arrays or a table of bounds and save it."""
+    lower, upper, ids = _read_table(boxes) if _is_table(boxes) else _read_boxes(boxes)
     with progress("build") as notify:
         notify(f"{len(lower)} boxes", 0.0)
         index = pm.Index.build(lower, upper, ids)
@@ -46,8 +52,12 @@ def build(
 
 
 def info(file: IndexFile, json_file: JsonOption = None) -> None:
-    """Tell what an index file holds."""
-    result = {"name": "index info", "file": str(file), **_description(pm.Index.load(file))}
+    """Tell what a file of an index or a matcher holds."""
+    if is_matcher_file(file):
+        description = _matcher_description(pm.Matcher.load(file))
+    else:
+        description = _description(pm.Index.load(file))
+    result = {"name": "index info", "file": str(file), **description}
     finish(result, json_file, _table(result))
 
 
@@ -55,7 +65,10 @@ def check(file: IndexFile, json_file: JsonOption = None) -> None:
     """Check a file: checksum, then every envelope, depth, fan-out and bitmap. Exit 1 if it is corrupt."""
     result: dict[str, Any] = {"name": "index check", "file": str(file), "ok": True, "problem": None}
     try:
-        pm.Index.load(file).check()
+        if is_matcher_file(file):
+            pm.Matcher.load(file)  # verifies all checksums, and that boxes and subscriptions agree
+        else:
+            pm.Index.load(file).check()
     except pm.FileAccessError:
         raise
     except (pm.FormatError, pm.CorruptIndexError) as problem:
@@ -78,6 +91,20 @@ def _read_boxes(path: Path) -> tuple[Any, Any, Any]:
         raise CommandError(f"{path}: is not an .npz file that can be read") from error
 
 
+def _is_table(path: Path) -> bool:
+    try:
+        from pubmatch.tables import SUFFIXES
+    except ModuleNotFoundError:  # without pyarrow arrays can still be read
+        return False
+    return path.suffix.lower() in SUFFIXES
+
+
+def _read_table(path: Path) -> tuple[Any, Any, Any]:
+    from pubmatch.cli.box_table import read_box_table
+
+    return read_box_table(path)
+
+
 def _description(index: pm.Index) -> dict[str, Any]:
     return {
         "dims": index.dims,
@@ -88,6 +115,11 @@ def _description(index: pm.Index) -> dict[str, Any]:
         "params": index.params.dict(),
         "stats": index.stats(),
     }
+
+
+def _matcher_description(matcher: pm.Matcher) -> dict[str, Any]:
+    schema = {name: repr(matcher.schema[name]) for name in matcher.schema}
+    return {"size": len(matcher), "max_boxes": matcher.max_boxes, "schema": schema, "stats": matcher.stats()}
 
 
 def _table(result: dict[str, Any]) -> Table:
