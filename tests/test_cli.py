@@ -360,3 +360,16 @@ def test_bench_with_bad_options(cli, arguments, words):
     code, out, err = cli("bench", *arguments)
     assert (code, out) == (2, "")
     assert is_one_line(err, words)
+
+
+def test_a_device_or_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with output.whole_file(pipe) as file:
+            file.write(b"told")
+        assert os.read(reader, 10) == b"told"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()

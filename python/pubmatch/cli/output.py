@@ -58,7 +58,14 @@ JsonOption = Annotated[
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file that takes the name `path` if the block ends well, and vanishes if not."""
+    """Open a temporary file that takes the name `path` if the block ends well, and vanishes if not.
+
+    What is there and is no regular file, such as /dev/stdout or a pipe, is written to as it is.
+    """
+    if path.exists() and not path.is_file():
+        with path.open("wb") as device:
+            yield device
+        return
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
         partial = Path(file.name)
         try:
