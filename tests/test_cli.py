@@ -6,6 +6,7 @@ import contextlib
 import importlib.metadata
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -362,7 +363,7 @@ def test_bench_with_bad_options(cli, arguments, words):
     assert is_one_line(err, words)
 
 
-def test_a_device_or_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+def test_a_device_or_pipe_is_written_to_and_not_replaced(tmp_path: pathlib.Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
