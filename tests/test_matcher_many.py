@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import functools
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from pubmatch.errors import ArgumentError, ArgumentTypeError, FilterError, PubmatchError, SchemaError
-from pubmatch.filters import parse
+from pubmatch.filters import attr, parse
 from pubmatch.matcher import Matcher
 from pubmatch.schema import Boolean, Category, Integer, Number, Schema, Timestamp
 
@@ -130,6 +132,66 @@ def test_bounds_are_the_same_as_comparisons() -> None:
         texts.subscribe(key, " AND ".join(parts) or "TRUE")
     points = {name: np.concatenate([low[:, place], rng.normal(size=100)]) for place, name in enumerate(names)}
     assert [sorted(keys) for keys in bounds.match(points)] == [sorted(keys) for keys in texts.match(points)]
+
+
+def test_bounds_are_kept_exactly() -> None:
+    rng = np.random.default_rng(5)
+    doubles = rng.integers(-(2**63), 2**63 - 1, 2000).view(np.float64)
+    doubles = np.concatenate(
+        [doubles[np.isfinite(doubles)], [0.0, -0.0, 5e-324, 1e15, 1e16, 1e22, 123456789.0]]
+    )
+    count = len(doubles)
+    whole = rng.integers(-(2**60), 2**60, count)
+    times = rng.integers(0, 4 * 10**15, count)
+    words = [f"it's {'é' * (row % 3)}{row % 50}" for row in range(count)]
+    table = {
+        "key": range(count),
+        "x2_min": doubles,
+        "volume_max": pa.array(whole, mask=rng.random(count) < 0.3),
+        "symbol_max": pa.array(words, mask=rng.random(count) < 0.3),
+        "at_min": pa.array(times, pa.timestamp("us"), mask=rng.random(count) < 0.3),
+        "halted_min": pa.array(rng.random(count) < 0.5, mask=rng.random(count) < 0.3),
+    }
+    matcher = Matcher(SCHEMA)
+    assert matcher.subscribe_many(table) == count
+    for row in range(0, count, 7):
+        expected = [attr("x2") >= float(doubles[row])]
+        for name, value in (("volume_max", int(whole[row])), ("symbol_max", words[row])):
+            if table[name][row].is_valid:
+                expected.append(attr(name.removesuffix("_max")) <= value)
+        if table["halted_min"][row].is_valid:
+            expected.append(attr("halted") >= table["halted_min"][row].as_py())
+        if table["at_min"][row].is_valid:
+            expected.append(attr("at") >= table["at_min"][row].as_py())
+        wanted = functools.reduce(operator.and_, expected).bind(SCHEMA)
+        assert matcher.filter_of(row).bind(SCHEMA) == wanted, row
+    found = matcher.match({"x2": doubles, "volume": whole, "symbol": words, "at": times.view("M8[us]")})
+    assert all(row in keys for row, keys in enumerate(found) if not table["halted_min"][row].is_valid)
+
+
+def test_a_large_table_of_every_shape_is_the_same_as_small_ones() -> None:
+    shapes = [
+        "price < {0}", "price < {0} OR volume > {1}", "symbol IN ('s{1}', 't')", "symbol <> 's{1}'",
+        "symbol LIKE 's{1}%' AND (price > {0} OR volume IN ({1}, 99))", "NOT price < {0}", '"order" > {0}',
+    ]  # fmt: skip
+    texts = [shapes[row % len(shapes)].format(row / 10 - 20, row % 40) for row in range(700)]
+    large, small = Matcher(SCHEMA), Matcher(SCHEMA)
+    assert large.subscribe_many(pa.table({"key": range(700), "filter": texts})) == 700
+    for first in range(0, 700, 100):
+        rows = range(first, first + 100)
+        small.subscribe_many({"key": rows, "filter": [texts[row] for row in rows]})
+    assert [str(large.filter_of(key)) for key in large] == [str(small.filter_of(key)) for key in small]
+    rng = np.random.default_rng(4)
+    events = {
+        "price": rng.normal(size=200) * 20,
+        "order": rng.normal(size=200) * 20,
+        "volume": rng.integers(0, 100, 200),
+        "symbol": [f"s{number}" for number in rng.integers(0, 60, 200)],
+    }
+    assert [sorted(keys) for keys in large.match(events)] == [sorted(keys) for keys in small.match(events)]
+    assert large.stats()["boxes"] == small.stats()["boxes"]
+    large.add_attributes(more=Number())  # everything is prepared again, from the store
+    assert [sorted(keys) for keys in large.match(events)] == [sorted(keys) for keys in small.match(events)]
 
 
 BAD_TABLES: dict[str, tuple[Any, type[Exception], str]] = {

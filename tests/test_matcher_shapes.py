@@ -7,17 +7,20 @@ import math
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pubmatch.conjunctions import plan_of, simple_attributes
 from pubmatch.encoding.labels import Labels
 from pubmatch.errors import PubmatchError
-from pubmatch.filter_store import FilterStore, filled
+from pubmatch.filter_store import FilterStore
+from pubmatch.filter_texts import FilterTexts, filled
 from pubmatch.matcher import Matcher
+from pubmatch.plans import plan_of, simple_attributes
 from pubmatch.schema import Boolean, Category, Integer, Number, Schema, Timestamp
-from pubmatch.shapes import Shapes, split_text
+from pubmatch.shapes import Shapes
+from pubmatch.text_splitting import split_column, split_text, split_texts
 
 SCHEMA = Schema(
     price=Number(), x2=Number(), volume=Integer(), symbol=Category(), halted=Boolean(), at=Timestamp(),
@@ -156,6 +159,72 @@ TEXTS = [
     "price BETWEEN 1 AND 2 OR x2 BETWEEN 3 AND 4",
     "price NOT BETWEEN 1 AND 2",
     "price BETWEEN SYMMETRIC 3 AND 1",
+    "price IN (1, 2.5, -3)",
+    "price IN (1, 1)",
+    "price IN (1, 1.0000000000000002)",
+    "price IN (5, 'a')",
+    "price IN (1, NULL)",
+    "price NOT IN (1, 2)",
+    "price in(7)and volume<>3",
+    "volume IN (1, 2, 3)",
+    "volume IN (1, 3, 5)",
+    "volume IN (9007199254740993, 9007199254740995, 3)",
+    "volume IN (1, 3) AND price IN (2, 4) AND symbol IN ('a', 'b')",
+    "symbol IN ('a', 'c', 'O''Hara', '')",
+    "symbol IN ('a', 'a')",
+    "symbol IN ('a', 'b') AND symbol <> 'a'",
+    "symbol IN ('a', 5)",
+    "symbol IN ()",
+    "at IN ('2026-01-01', '2026-01-02')",
+    "price <> 3 AND volume <> 4 AND symbol <> 'b'",
+    "symbol <> ''",
+    "symbol <> 'a' AND price > 3 AND price < 4",
+    "symbol LIKE 'a%' AND price > 3",
+    "symbol LIKE 'a'",
+    "symbol LIKE '%'",
+    "symbol LIKE '%%'",
+    "symbol LIKE 'a%%'",
+    "symbol LIKE 'a_%'",
+    "symbol LIKE 'a%b'",
+    "symbol LIKE ''",
+    "symbol LIKE 'O''%'",
+    "symbol LIKE '\U0010ffff%'",
+    "symbol LIKE '\ud7ff%'",
+    "symbol LIKE 'a\ud800%'",
+    "symbol LIKE 'a!%%' ESCAPE '!'",
+    "price LIKE 'a%'",
+    "price LIKE 5",
+    "price > 10 OR volume < 5",
+    "price > 10 OR volume < 5 OR symbol = 'a'",
+    "price > 10 OR volume BETWEEN 7 AND 5",
+    "price > 10 OR price < 5",
+    "price > 10 OR price > 10 AND volume = 3",
+    "price > 10 AND volume > 3 OR price > 10 AND x2 < 3",
+    "price > 10 AND (volume > 3 OR x2 < 3)",
+    "(price > 10 OR symbol = 'a') AND (volume > 3 OR x2 < 3)",
+    "(price > 10 OR symbol = 'a') AND price < 20",
+    "(price <> 10 OR symbol IN ('a', 'b')) AND volume = 3",
+    "price IN (1, 2) AND volume > 3 OR price IN (2, 3) AND x2 < 3",
+    "(price > 10 OR volume < 5",
+    "price > 10 OR",
+    "price > 10 OR OR volume < 5",
+    "price > 10) OR (volume < 5",
+    "()",
+    "NOT (price > 10 OR volume < 5)",
+    "(" * 30 + "price > 1" + ")" * 30,
+    "price IN (" + ", ".join(map(str, range(0, 128, 2))) + ")",
+    "price IN (" + ", ".join(map(str, range(0, 132, 2))) + ")",
+    " AND ".join(f"({name} IN (1, 3, 5, 7, 9))" for name in ("price", "x2", "volume")),
+    "price > 1.2.3",
+    "price > .",
+    "price > 1e",
+    "price > 1e+",
+    "price > 1E-3 AND x2 < 1e+3",
+    "price > 5'a'",
+    "price > 5\u00a0AND x2 < 3",
+    "-1 < price",
+    "price > 5 AND x2 = 10 AND",
+    "price > 5 x2 < 10",
 ]
 
 
@@ -178,10 +247,10 @@ class ParserOnly(Shapes):
         return None
 
 
-def encoded(shapes: Shapes, texts: list[str]) -> tuple[Any, Any, Any, Any]:
+def encoded(shapes: Shapes, texts: FilterTexts, schema: Schema = SCHEMA) -> tuple[Any, Any, Any, Any]:
     """Owner, bounds and errors of many texts, boxes in one order."""
-    prepared = shapes.prepare([split_text(text) for text in texts], collect=True)
-    names = {name for name in SCHEMA if isinstance(SCHEMA[name], Category)}
+    prepared = shapes.prepare(texts, collect=True)
+    names = {name for name in schema if isinstance(schema[name], Category)}
     labels = {name: Labels.of(prepared.strings.get(name, ())) for name in names}
     lower, upper = prepared.encode(labels)
     rows = prepared.kept[prepared.owner].tolist()
@@ -190,39 +259,92 @@ def encoded(shapes: Shapes, texts: list[str]) -> tuple[Any, Any, Any, Any]:
         found,
         prepared.strings,
         {row: str(error) for row, error in prepared.refused.items()},
-        prepared.rows,
+        [filled(*row) for row in prepared.texts.rows()],
     )
 
 
+def encodings(texts: list[str], schema: Schema = SCHEMA, max_boxes: int = 64) -> list[Any]:
+    """What comes of the texts through the parser, in small tables, and in one large one."""
+    shapes = Shapes(schema, max_boxes)
+    few = [encoded(shapes, FilterTexts.of_rows([split_text(text)]), schema) for text in texts]
+    slow = [
+        encoded(ParserOnly(schema, max_boxes), FilterTexts.of_rows([split_text(text)]), schema)
+        for text in texts
+    ]
+    assert few == slow
+    many = texts * (600 // len(texts) + 1)
+    together = split_texts(many)
+    assert [together.text(row) for row in range(len(many))] == many
+    large = encoded(shapes, together, schema)
+    assert large == encoded(ParserOnly(schema, max_boxes), together, schema)
+    return slow
+
+
 @pytest.mark.parametrize("schema", [SCHEMA, LIMITED], ids=["schema", "domains"])
-def test_columns_and_parser_give_the_same_boxes(schema: Schema) -> None:
-    texts = [text for text in TEXTS * 2 if "\0" not in text]
-    assert encoded(Shapes(schema, 64), texts) == encoded(ParserOnly(schema, 64), texts)
+@pytest.mark.parametrize("valid", [True, False], ids=["unicode", "surrogates"])
+def test_columns_and_parser_give_the_same_boxes(schema: Schema, valid: bool) -> None:
+    texts = [text for text in TEXTS if not valid or "\ud800" not in text]
+    encodings(texts, schema)
+
+
+def test_more_boxes_than_allowed_are_refused_as_by_the_parser() -> None:
+    errors = [found[2] for found in encodings(["price IN (1, 3, 5)", "price <> 3", "price = 1"], max_boxes=2)]
+    assert ["needs more than 2 boxes" in str(error) for error in errors] == [True, False, False]
 
 
 NUMBERS = st.sampled_from(
     ["0", "-0", "1", "-1", "2.5", "-2.5", "1e0", "3", "9007199254740993", "-7.", ".5", "1E-3"]
 )
 WORDS = st.sampled_from(["''", "'a'", "'b'", "'it''s'", "'2026-01-01'", "'é'"])
-PREDICATES = st.builds(
-    lambda name, op, literal, space: f"{name}{space}{op}{space}{literal}",
-    st.sampled_from(["price", "volume", "symbol", "at", "x2", "halted"]),
-    st.sampled_from(["<", "<=", ">", ">=", "=", "<>"]),
-    NUMBERS | WORDS,
-    st.sampled_from(["", " "]),
-) | st.builds(
-    lambda name, low, high: f"{name} BETWEEN {low} AND {high}",
-    st.sampled_from(["price", "volume", "symbol", "at"]),
-    NUMBERS | WORDS,
-    NUMBERS | WORDS,
+NAMES = ["price", "volume", "symbol", "at", "x2", "halted"]
+PREDICATES = (
+    st.builds(
+        lambda name, op, literal, space: f"{name}{space}{op}{space}{literal}",
+        st.sampled_from(NAMES),
+        st.sampled_from(["<", "<=", ">", ">=", "=", "<>"]),
+        NUMBERS | WORDS,
+        st.sampled_from(["", " "]),
+    )
+    | st.builds(
+        lambda name, low, high: f"{name} BETWEEN {low} AND {high}",
+        st.sampled_from(NAMES[:4]),
+        NUMBERS | WORDS,
+        NUMBERS | WORDS,
+    )
+    | st.builds(
+        lambda name, values: f"{name} IN ({', '.join(values)})",
+        st.sampled_from(NAMES[:5]),
+        st.lists(NUMBERS, min_size=1, max_size=4) | st.lists(WORDS, min_size=1, max_size=4),
+    )
+    | st.sampled_from(["symbol LIKE 'a%'", "symbol LIKE 'it''s%'", "symbol LIKE 'é'"])
 )
 CONJUNCTIONS = st.lists(PREDICATES, min_size=1, max_size=3).map(" AND ".join)
+UNIONS = st.lists(CONJUNCTIONS, min_size=2, max_size=3).map(" OR ".join)
+COMBINED = UNIONS | st.builds("({}) AND {}".format, UNIONS, PREDICATES)
 
 
-@settings(max_examples=150)
-@given(st.lists(CONJUNCTIONS, min_size=1, max_size=12))
-def test_random_conjunctions_in_columns(texts: list[str]) -> None:
-    assert encoded(Shapes(SCHEMA, 64), texts) == encoded(ParserOnly(SCHEMA, 64), texts)
+@settings(max_examples=120, deadline=None)
+@given(st.lists(CONJUNCTIONS | COMBINED, min_size=1, max_size=8))
+def test_random_filters_in_columns(texts: list[str]) -> None:
+    rows = split_texts(texts)
+    shapes = Shapes(SCHEMA, 64)
+    assert encoded(shapes, rows) == encoded(ParserOnly(SCHEMA, 64), rows)
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.lists(CONJUNCTIONS | COMBINED, min_size=1, max_size=8))
+def test_random_filters_in_large_tables(texts: list[str]) -> None:
+    encodings(texts)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.text(st.sampled_from("ab1.9eE+-'\" $é=<()\n\\/*"), max_size=14), min_size=1, max_size=10))
+def test_any_bytes_come_together_again(texts: list[str]) -> None:
+    together = split_column(pa.array(texts))
+    assert [together.text(row) for row in range(len(texts))] == texts
+    for row in range(len(texts)):
+        template, literals = together.row(row)
+        assert not literals or not any(mark in template for mark in ('"', "'", "$", "\\", "--", "/*"))
 
 
 def test_the_simple_ones_are_recognised() -> None:
@@ -230,17 +352,23 @@ def test_the_simple_ones_are_recognised() -> None:
         "price > 1 AND x2 <= 2 AND symbol = 'a'",
         "price BETWEEN -1 AND 2e3",
         "(volume > 3) AND at < '2026-01-01'",
+        "symbol IN ('a', 'b') AND price > 3",
+        "price <> 1",
+        "symbol LIKE 'a%'",
+        "(price > 1 OR x2 < 3) AND volume = 7",
     ):
         template, literals = split_text(text)
         plan = plan_of(template, simple_attributes(SCHEMA))
         assert plan is not None
-        assert sorted(comparison.literal for comparison in plan) == list(range(len(literals)))
+        used = {comparison.literal for box in plan.boxes for comparison in box}
+        assert used == set(range(len(literals)))
     for text in (
-        "price > 1 OR x2 < 3",
-        "price <> 1",
+        "price > 1 OR price < 3",
+        "price > 1 OR price > 3 AND x2 < 3",
+        "price > 1 OR x2 IS NULL",
         "halted = TRUE",
         "price > 1 AND price > 2",
-        "symbol IN ('a')",
+        "symbol NOT IN ('a')",
     ):
         assert plan_of(split_text(text)[0], simple_attributes(SCHEMA)) is None
 
@@ -248,8 +376,8 @@ def test_the_simple_ones_are_recognised() -> None:
 @pytest.mark.parametrize("text", [text for text in TEXTS if "\0" not in text])
 def test_template_and_literals_are_the_text(text: str) -> None:
     store = FilterStore()
-    store.extend([split_text(text), split_text("price > 1")])
-    store.append(*split_text(text))
+    store.extend(split_texts([text, "price > 1"]))
+    store.extend(split_texts([text]))
     assert filled(*split_text(text)) == store.text(0) == store.text(2) == text
     again = FilterStore.from_arrays(store.to_arrays(), 3)
     assert [again.text(slot) for slot in range(3)] == [text, "price > 1", text]

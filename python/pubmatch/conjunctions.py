@@ -1,24 +1,24 @@
-"""Many filters of the same simple form at once: conjunctions of comparisons with one literal each.
+"""The boxes of many filters at once, from the plans of their templates.
 
-`plan_of` recognises them by their template alone, and `Comparisons` turns the literals of all rows into
-columns, one per attribute, side and operator. It only takes what is certain: whatever is unusual about a
-template or a literal sends the row to the parser, which knows all of SQL and words the errors.
+`Comparisons` turns the literals of all rows into columns, one per attribute and operator. It only takes what
+is certain: whatever is unusual about a literal sends the row to the parser, which knows all of SQL and words
+the errors.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from pubmatch.encoding.axes import LARGEST_BOUND, LOWEST, encode_integers
-from pubmatch.errors import ArgumentError, FilterError
-from pubmatch.filter_store import MARK
-from pubmatch.filters import parse
-from pubmatch.schema import Category, Integer, Number, Timestamp
+from pubmatch.encoding.bounds import unconstrained
+from pubmatch.errors import ArgumentError
+from pubmatch.filter_texts import SURROGATES
+from pubmatch.filters.patterns import prefix_end
+from pubmatch.schema import Category, Integer, Number
 from pubmatch.timestamps import parse_timestamp, to_micros
 
 if TYPE_CHECKING:
@@ -26,249 +26,293 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pubmatch.attributes import AttributeType
     from pubmatch.encoding.labels import Labels
+    from pubmatch.filter_texts import FilterTexts
+    from pubmatch.plans import Plan
     from pubmatch.schema import Schema
 
-__all__ = ["Comparison", "Comparisons", "plan_of", "simple_attributes"]
+__all__ = ["Comparisons"]
 
-_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
-_PREDICATE = re.compile(
-    rf"\s*(?P<open>\(\s*)?(?:(?P<name>{_NAME})\s*(?P<op><=|>=|<(?!>)|>|=)\s*{MARK}"
-    rf"|(?P<between>{_NAME})\s+BETWEEN\s*{MARK}\s*AND\s*{MARK})(?(open)\s*\))\s*(?P<and>AND\b|\Z)",
-    re.IGNORECASE | re.ASCII,
-)
 _INTEGER = re.compile(r"-?[0-9]+\Z")
+_FEW = 256  # rows that are not worth an Arrow array
+_EXACT = 2.0**53
+# Upper bounds come first: where there is no lower one, any value will do that is not missing.
+_ORDER = ("<", "<=", "like", "=", ">", ">=")
 
 
-_SIDES = {"<": "u", "<=": "u", ">": "l", ">=": "l", "=": "lu"}
-
-
-class Comparison(NamedTuple):
-    """One literal of a template: what it bounds, and how."""
+class _Words(NamedTuple):
+    """Bounds that are strings: for each box the place of its word."""
 
     name: str
-    op: str  # "<", "<=", ">", ">=" or "="
-    literal: int
-
-
-def simple_attributes(schema: Schema) -> dict[str, AttributeType]:
-    """The attributes whose literals can be taken as a column.
-
-    Their names need no quotes, for which the parser itself is asked: some are keywords. A domain is for
-    the parser to check.
-
-    Examples
-    --------
-    >>> from pubmatch.schema import Boolean, Number, Schema
-    >>> list(simple_attributes(Schema(price=Number(), halted=Boolean(), **{"unit price": Number()})))
-    ['price']
-    """
-    found: dict[str, AttributeType] = {}
-    for name in schema.names:
-        kind = schema[name]
-        if getattr(kind, "domain", None) is None and isinstance(
-            kind, Number | Integer | Category | Timestamp
-        ):
-            try:
-                plain = parse(f"{name} >= 1 AND 1 >= {name}").attributes == {name}
-            except FilterError:
-                continue
-            if plain and re.fullmatch(_NAME, name):
-                found[name] = kind
-    return found
-
-
-def plan_of(template: str, simple: Mapping[str, AttributeType]) -> tuple[Comparison, ...] | None:
-    r"""The comparisons of a conjunction on distinct sides of simple attributes; None for other templates.
-
-    Examples
-    --------
-    >>> from pubmatch.schema import Number
-    >>> simple = {"price": Number(), "volume": Number()}
-    >>> plan_of("price > \0 AND volume = \0", simple)
-    (Comparison(name='price', op='>', literal=0), Comparison(name='volume', op='=', literal=1))
-    >>> plan_of("price > \0 OR volume = \0", simple) is None
-    True
-    """
-    found: list[Comparison] = []
-    place, more, literal = 0, True, 0
-    while more:
-        predicate = _PREDICATE.match(template, place)
-        if predicate is None:
-            return None
-        if predicate["name"]:
-            found.append(Comparison(predicate["name"], predicate["op"], literal))
-            literal += 1
-        else:
-            found.append(Comparison(predicate["between"], ">=", literal))
-            found.append(Comparison(predicate["between"], "<=", literal + 1))
-            literal += 2
-        place, more = predicate.end(), bool(predicate["and"])
-    return tuple(found) if place == len(template) and _are_distinct(found, simple) else None
-
-
-def _are_distinct(comparisons: Sequence[Comparison], simple: Mapping[str, AttributeType]) -> bool:
-    """Whether all attributes are simple and every side is bounded once."""
-    sides = set()
-    for name, op, _ in comparisons:
-        kind = simple.get(name)
-        if kind is None:
-            return False
-        # Two bounds on strings can contradict each other in ways only the parser knows.
-        for side in "lu" if isinstance(kind, Category) else _SIDES[op]:
-            if (name, side) in sides:
-                return False
-            sides.add((name, side))
-    return True
-
-
-@dataclass(slots=True)
-class _Bucket:
-    """The literals of all rows for one attribute and operator."""
-
-    rows: list[NDArray[np.int64]] = field(default_factory=list)
-    literals: list[str] = field(default_factory=list)
+    op: str
+    boxes: NDArray[np.int64]
+    words: list[str]
+    places: NDArray[np.int64]
 
 
 class Comparisons:
-    """Literals of many rows, gathered, then converted in columns.
+    """The boxes of all rows whose templates have plans.
 
     Parameters
     ----------
     schema : Schema
         The attributes.
-    rows : int
-        How many rows there are in all.
+    texts : FilterTexts
+        The filters.
+    plans : sequence of (Plan or None)
+        The plan of each of the texts' templates.
+
+    Attributes
+    ----------
+    planned : ndarray of bool
+        The rows that need no parser.
     """
 
-    def __init__(self, schema: Schema, rows: int) -> None:
+    def __init__(self, schema: Schema, texts: FilterTexts, plans: Sequence[Plan | None]) -> None:
         self._schema = schema
-        self._buckets: dict[tuple[str, str], _Bucket] = {}
-        self._columns: dict[tuple[str, str], tuple[NDArray[np.int64], Any]] = {}
-        self.planned = np.zeros(rows, np.bool_)
-        """The rows that need no parser."""
+        box_counts = np.array([len(plan.boxes) if plan else 0 for plan in plans], np.int64)
+        counts = box_counts[texts.template_of]
+        self.planned = counts > 0
+        self._row_of = np.repeat(np.arange(len(texts)), counts)
+        self._words: list[_Words] = []
+        self._lower, self._upper = unconstrained(len(self._row_of), schema)
+        if len(self._row_of):
+            self._convert(texts, plans, np.cumsum(counts) - counts)
 
-    def gather(
-        self, plan: Sequence[Comparison], rows: NDArray[np.int64], literals: Sequence[Sequence[str]]
-    ) -> None:
-        """Take in rows of one template."""
-        columns = list(zip(*literals, strict=True))
-        for name, op, place in plan:
-            bucket = self._buckets.get((name, op))
-            if bucket is None:
-                bucket = self._buckets[name, op] = _Bucket()
-            bucket.rows.append(rows)
-            bucket.literals.extend(columns[place])
-        self.planned[rows] = True
-
-    def convert(self) -> None:
-        """Convert all literals; rows with any that is unusual are no longer planned."""
-        for (name, op), bucket in self._buckets.items():
-            rows = np.concatenate(bucket.rows)
-            values, good = _converted(bucket.literals, self._schema[name], op)
-            self.planned[rows[~good]] = False
-            self._columns[name, op] = rows, values
-        self._buckets.clear()
-        for name in {name for name, _ in self._columns}:
-            if not isinstance(self._schema[name], Category):
-                low, high = self._sides(name)
-                self.planned &= low <= high
+    @property
+    def owner(self) -> NDArray[np.int64]:
+        """The row of each box."""
+        return self._row_of[self.planned[self._row_of]]
 
     def strings(self) -> dict[str, set[str]]:
         """The strings that need labels, by attribute."""
         found: dict[str, set[str]] = {}
-        for (name, _), (rows, values) in self._columns.items():
-            if isinstance(self._schema[name], Category):
-                kept = self.planned[rows].tolist()
-                words = {word for word, keep in zip(values, kept, strict=True) if keep}
-                if words:
-                    found.setdefault(name, set()).update(words)
+        for name, _, boxes, words, places in self._words:
+            used = np.unique(places[self.planned[self._row_of[boxes]]]).tolist()
+            if used:
+                found.setdefault(name, set()).update(words[place] for place in used)
         return found
 
-    def fill(
-        self, lower: NDArray[np.float64], upper: NDArray[np.float64], labels: Mapping[str, Labels]
+    def encode(self, labels: Mapping[str, Labels]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The bounds of the boxes, in the order of `owner`."""
+        for name, op, boxes, words, places in self._words:
+            is_open = op in ("<", ">")
+            bound = labels[name].upper if op in ("<", "<=") else labels[name].lower
+            known = np.array([bound(word, is_open) for word in words], np.float64)
+            self._put(name, op, boxes, known[places])
+        kept = self.planned[self._row_of]
+        if kept.all():
+            return self._lower, self._upper
+        return self._lower[kept], self._upper[kept]
+
+    def _convert(
+        self, texts: FilterTexts, plans: Sequence[Plan | None], first_box: NDArray[np.int64]
     ) -> None:
-        """Write the bounds of the planned rows into the first rows of `lower` and `upper`, in order."""
-        count = int(self.planned.sum())
-        for name in {name for name, _ in self._columns}:
-            dimension = self._schema.names.index(name)
-            low, high = self._sides(name, labels.get(name))
-            lower[:count, dimension], upper[:count, dimension] = low[self.planned], high[self.planned]
-
-    def _sides(
-        self, name: str, labels: Labels | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The bounds of every row on one attribute's axis."""
-        low, high = np.full(len(self.planned), -math.inf), np.full(len(self.planned), math.inf)
-        for op in ("<", "<=", ">", ">=", "="):
-            if (name, op) not in self._columns:
-                continue
-            rows, values = self._columns[name, op]
-            if labels is not None:
-                values = _labelled(values, self.planned[rows], op, labels)
-            if op in (">", ">=", "="):
-                low[rows] = values
+        literals = _Literals(texts)
+        apart = [number for number, plan in enumerate(plans) if plan and plan.apart]
+        values = np.zeros(len(literals)) if apart else None
+        first_literal = np.cumsum(texts.literal_counts()) - texts.literal_counts()
+        columns = _columns(texts.template_of, plans, first_box, first_literal)
+        for (name, op), (boxes, places) in sorted(columns.items(), key=lambda one: _ORDER.index(one[0][1])):
+            kind = self._schema[name]
+            if isinstance(kind, Category):
+                words, numbers = literals.distinct(places)
+                good = self._take_words(name, op, boxes, words, numbers)
+                found = numbers.astype(np.float64)
             else:
-                low[rows] = np.maximum(low[rows], LOWEST)
-            if op in ("<", "<=", "="):
-                high[rows] = values
-        return low, high
+                found, good = _positions(literals, places, kind, op)
+                self._put(name, op, boxes, found)
+            self.planned[self._row_of[boxes[~good]]] = False
+            if values is not None and op == "=":
+                values[places] = found
+        for name in {name for name, _ in columns}:
+            dimension = self._schema.names.index(name)
+            crossed = self._lower[:, dimension] > self._upper[:, dimension]
+            self.planned[self._row_of[crossed]] = False
+        if values is not None:
+            self._check_apart(texts, plans, apart, values, first_literal)
+
+    def _put(self, name: str, op: str, boxes: NDArray[np.int64], positions: NDArray[np.float64]) -> None:
+        """Narrow boxes to one side of `positions`."""
+        dimension = self._schema.names.index(name)
+        if op in ("<", "<=", "="):
+            self._upper[boxes, dimension] = positions
+        self._lower[boxes, dimension] = LOWEST if op in ("<", "<=") else positions
+
+    def _take_words(
+        self, name: str, op: str, boxes: NDArray[np.int64], literals: list[str], places: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Keep string bounds until there are labels, and tell which are fit for it."""
+        words = [literal[1:-1].replace("''", "'") for literal in literals]
+        fit = [literal[0] == "'" and _is_text(literal) for literal in literals]
+        if op == "like":
+            ends = [_end_of_prefix(word) for word in words]
+            fit = [good and end is not None for good, end in zip(fit, ends, strict=True)]
+            self._words.append(_Words(name, "<", boxes, [end or "" for end in ends], places))
+            self._words.append(_Words(name, ">=", boxes, [word[:-1] for word in words], places))
+        else:
+            if op != "=":  # nothing is less than the empty string, so its bounds are special
+                fit = [good and word != "" for good, word in zip(fit, words, strict=True)]
+            self._words.append(_Words(name, op, boxes, words, places))
+        return np.array(fit, np.bool_)[places]
+
+    def _check_apart(
+        self,
+        texts: FilterTexts,
+        plans: Sequence[Plan | None],
+        numbers: Sequence[int],
+        values: NDArray[np.float64],
+        first_literal: NDArray[np.int64],
+    ) -> None:
+        """Leave rows to the parser whose IN holds a value twice, or neighbours, which are one box."""
+        order = np.argsort(texts.template_of, kind="stable")
+        sorted_numbers = texts.template_of[order]
+        for number in numbers:
+            rows = order[slice(*np.searchsorted(sorted_numbers, [number, number + 1]))]
+            for name, places in plans[number].apart:  # type: ignore[union-attr]
+                listed = np.sort(values[first_literal[rows][:, None] + np.array(places)], axis=1)
+                low, high = listed[:, :-1], listed[:, 1:]
+                kind = self._schema[name]
+                if isinstance(kind, Number):
+                    fine = np.nextafter(low, math.inf) < high
+                elif isinstance(kind, Category):
+                    fine = low < high
+                else:
+                    fine = (high - low > 1) & (np.abs(low) < _EXACT) & (np.abs(high) < _EXACT)
+                self.planned[rows[~fine.all(axis=1)]] = False
 
 
-def _converted(literals: list[str], kind: Any, op: str) -> tuple[Any, NDArray[np.bool_]]:
-    """Positions on the axis (strings for a Category), and which literals were fit for it."""
+class _Literals:
+    """The literals of all rows: a list where there are few, else an Arrow array."""
+
+    def __init__(self, texts: FilterTexts) -> None:
+        self._list: list[str] | None = None
+        self._floats: NDArray[np.float64] | None = None
+        self._column: Any = None
+        if len(texts) <= _FEW:
+            self._list = texts.literal_list()
+        else:
+            self._column = texts.literal_column()
+            self._floats = _cast(self._column)
+
+    def __len__(self) -> int:
+        return len(self._column if self._list is None else self._list)
+
+    def distinct(self, places: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int64]]:
+        """The different strings at `places`, and which of them each is."""
+        if self._list is not None:
+            known: dict[str, int] = {}
+            codes = [known.setdefault(self._list[place], len(known)) for place in places.tolist()]
+            return list(known), np.array(codes, np.int64)
+        encoded = self._column.take(places).dictionary_encode()
+        words = [word.decode("utf-8", SURROGATES) for word in encoded.dictionary.to_pylist()]
+        return words, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+    def floats(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+        """The literals at `places` as numbers, NaN if they are none."""
+        if self._floats is not None:
+            return self._floats[places]
+        numbers = None if self._list is not None else _cast(self._column.take(places))
+        if numbers is None:
+            words, codes = self.distinct(places)
+            numbers = np.fromiter(map(_float, words), np.float64, len(words))[codes]
+        return numbers
+
+
+def _cast(column: Any) -> NDArray[np.float64] | None:
+    """The literals of an Arrow array as numbers; None if not all of them are."""
+    import pyarrow as pa
+
+    try:
+        numbers: NDArray[np.float64] = column.view(pa.large_string()).cast(pa.float64()).to_numpy()
+    except pa.ArrowInvalid:
+        return None
+    return numbers
+
+
+def _columns(
+    template_of: NDArray[np.int32],
+    plans: Sequence[Plan | None],
+    first_box: NDArray[np.int64],
+    first_literal: NDArray[np.int64],
+) -> dict[tuple[str, str], tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """For every attribute and operator the boxes it bounds and the literals it does so with."""
+    number_of: dict[tuple[str, str], int] = {}
+    entries = [
+        (box, literal, number_of.setdefault((name, op), len(number_of)))
+        for plan in plans
+        if plan
+        for box, comparisons in enumerate(plan.boxes)
+        for name, op, literal in comparisons
+    ]
+    table = np.array(entries, np.int64)
+    sizes = np.array([sum(map(len, plan.boxes)) if plan else 0 for plan in plans], np.int64)
+    starts = np.cumsum(sizes) - sizes
+    counts = sizes[template_of]
+    ends = np.cumsum(counts)
+    entry = np.repeat(starts[template_of] - ends + counts, counts)
+    entry += np.arange(len(entry))
+    boxes = np.repeat(first_box, counts) + table[entry, 0]
+    places = np.repeat(first_literal, counts) + table[entry, 1]
+    numbers = table[:, 2].astype(np.uint16)[entry]
+    order = np.argsort(numbers, kind="stable")
+    cuts = np.searchsorted(numbers[order], np.arange(1, len(number_of)))
+    parts = zip(np.split(boxes[order], cuts), np.split(places[order], cuts), strict=True)
+    return dict(zip(number_of, parts, strict=True))
+
+
+def _positions(
+    literals: _Literals, places: NDArray[np.int64], kind: Any, op: str
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Positions on the axis, and which literals were fit for it."""
     if isinstance(kind, Number):
-        try:
-            numbers = np.fromiter(map(float, literals), np.float64, len(literals))
-        except ValueError:  # there are strings among them
-            numbers = np.fromiter(map(_float, literals), np.float64, len(literals))
+        numbers = literals.floats(places) + 0.0
         good = np.abs(numbers) < -LOWEST
         towards = {"<": -math.inf, ">": math.inf}.get(op)
         if towards is not None:
             with np.errstate(all="ignore"):  # the neighbour of 0 is a number, too
                 numbers = np.nextafter(numbers, towards)
         return numbers, good
-    if isinstance(kind, Category):
-        good = np.fromiter((text[0] == "'" and _is_text(text) for text in literals), np.bool_, len(literals))
-        if op != "=":  # nothing is less than the empty string, so its bounds are special
-            good &= np.fromiter((text != "''" for text in literals), np.bool_, len(literals))
-        return [text[1:-1].replace("''", "'") for text in literals], good
+    words, codes = literals.distinct(places)
     convert = _integer if isinstance(kind, Integer) else _microseconds
-    whole = [convert(text) for text in literals]
-    good = np.fromiter((number is not None for number in whole), np.bool_, len(whole))
+    whole = [convert(word) for word in words]
+    good = np.array([number is not None for number in whole], np.bool_)
     step = {"<": -1, ">": 1}.get(op, 0)
-    return encode_integers(np.array([(number or 0) + step for number in whole], np.int64)), good
+    positions = encode_integers(np.array([(number or 0) + step for number in whole], np.int64))
+    return positions[codes], good[codes]
 
 
-def _is_text(text: str) -> bool:
-    """Whether the literal is valid Unicode, as the parser demands."""
-    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
-
-
-def _float(text: str) -> float:
-    return math.nan if text[0] == "'" else float(text)
-
-
-def _integer(text: str) -> int | None:
-    if _INTEGER.match(text) is None or len(text) > 20:
+def _end_of_prefix(pattern: str) -> str | None:
+    """The first string after all that a LIKE pattern means; None if it is not simply a prefix."""
+    prefix = pattern[:-1]
+    if not pattern.endswith("%") or not prefix or "%" in prefix or "_" in prefix:
         return None
-    number = int(text)
+    return prefix_end(prefix)
+
+
+def _is_text(literal: str) -> bool:
+    """Whether the literal is valid Unicode, as the parser demands."""
+    return literal.isascii() or not any("\ud800" <= character <= "\udfff" for character in literal)
+
+
+def _float(literal: str) -> float:
+    try:
+        return float(literal)
+    except ValueError:
+        return math.nan
+
+
+def _integer(literal: str) -> int | None:
+    if _INTEGER.match(literal) is None or len(literal) > 20:
+        return None
+    number = int(literal)
     return number if abs(number) < LARGEST_BOUND else None
 
 
-def _microseconds(text: str) -> int | None:
-    if text[0] != "'":
+def _microseconds(literal: str) -> int | None:
+    if literal[0] != "'":
         return None
     try:
-        return to_micros(parse_timestamp(text[1:-1]))
+        return to_micros(parse_timestamp(literal[1:-1]))
     except ArgumentError:
         return None
-
-
-def _labelled(words: list[str], wanted: NDArray[np.bool_], op: str, labels: Labels) -> NDArray[np.float64]:
-    """The bound that each word means; only the wanted ones are certain to have a label."""
-    is_open = op in ("<", ">")
-    bound = labels.upper if op in ("<", "<=") else labels.lower
-    known = {word: bound(word, is_open) for word in set(words)}
-    return np.fromiter((known[word] for word in words), np.float64, len(words))

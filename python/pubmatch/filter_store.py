@@ -1,8 +1,4 @@
-"""The filters of all slots, kept as shapes and constants.
-
-Most filters differ only in their constants. The text of a filter is split into its template, kept once for
-all filters that share it, and its literals, packed as bytes; both together are the text again.
-"""
+"""The filters of all slots, kept as shapes and constants: `FilterTexts` that grow."""
 
 from __future__ import annotations
 
@@ -13,32 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pubmatch.errors import FormatError
+from pubmatch.filter_texts import MARK, SURROGATES, FilterTexts, filled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from numpy.typing import NDArray
 
-__all__ = ["MARK", "FilterStore", "filled", "numbers_in"]
-
-MARK = "\0"
-"""Stands in a template where a literal was taken out, and between packed literals."""
-
-_SURROGATES = "surrogatepass"  # Python strings may hold them, and SQL text comes from Python
-
-
-def filled(template: str, literals: Sequence[str]) -> str:
-    r"""The text of a filter, from its template and its literals.
-
-    Examples
-    --------
-    >>> filled("price > \0 AND symbol = \0", ["10", "'IBM'"])
-    "price > 10 AND symbol = 'IBM'"
-    """
-    if not literals:
-        return template
-    parts = template.split(MARK)
-    return "".join(part + literal for part, literal in zip(parts, [*literals, ""], strict=True))
+__all__ = ["FilterStore", "numbers_in"]
 
 
 class FilterStore:
@@ -47,8 +23,7 @@ class FilterStore:
     Examples
     --------
     >>> store = FilterStore()
-    >>> store.append("price > \0", ["10"])
-    >>> store.append("price > \0", ["20"])
+    >>> store.extend(FilterTexts.of_rows([("price > \0", ("10",)), ("price > \0", ("20",))]))
     >>> store.text(1), store.templates
     ('price > 20', ['price > \x00'])
     """
@@ -70,34 +45,34 @@ class FilterStore:
         """About how much memory the store takes."""
         return len(self._literals) + 12 * len(self) + sum(50 + len(template) for template in self.templates)
 
-    def append(self, template: str, literals: Sequence[str]) -> None:
-        """Keep the filter of the next slot."""
-        self._literals += MARK.join(literals).encode("utf-8", _SURROGATES)
-        self._template_of.append(self._template_number(template))
-        self._ends.append(len(self._literals))
-
-    def extend(self, rows: Iterable[tuple[str, Sequence[str]]]) -> None:
+    def extend(self, texts: FilterTexts) -> None:
         """Keep the filters of the next slots."""
-        packed = [(self._template_number(template), MARK.join(literals)) for template, literals in rows]
-        encoded = [literals.encode("utf-8", _SURROGATES) for _, literals in packed]
-        sizes = np.fromiter(map(len, encoded), np.int64, len(encoded))
-        ends = np.cumsum(sizes) + len(self._literals)
-        self._literals += b"".join(encoded)
-        self._template_of.extend(number for number, _ in packed)
-        self._ends.frombytes(ends.astype(np.int64).tobytes())
+        used = np.zeros(len(texts.templates), np.bool_)
+        used[texts.template_of] = True
+        numbers = np.array(
+            [
+                self._template_number(template) if use else -1
+                for template, use in zip(texts.templates, used.tolist(), strict=True)
+            ],
+            np.int32,
+        )
+        self._template_of.frombytes(numbers[texts.template_of].tobytes())
+        self._ends.frombytes((texts.ends + len(self._literals)).tobytes())
+        self._literals += texts.literals.data
 
-    def split(self, slot: int) -> tuple[str, tuple[str, ...]]:
-        """Template and literals of a slot."""
-        template = self.templates[self._template_of[slot]]
-        if MARK not in template:
-            return template, ()
-        begin = self._ends[slot - 1] if slot else 0
-        packed = self._literals[begin : self._ends[slot]].decode("utf-8", _SURROGATES)
-        return template, tuple(packed.split(MARK))
+    def texts(self, slots: NDArray[np.int64]) -> FilterTexts:
+        """The filters of the given slots."""
+        # Copies, for an array that lends its memory cannot grow.
+        template_of, ends = np.array(self._template_of, np.int32), np.array(self._ends, np.int64)
+        literals = np.frombuffer(bytes(self._literals), np.uint8)
+        return FilterTexts(self.templates, template_of, ends, literals).take(slots)
 
     def text(self, slot: int) -> str:
         """The text of a slot's filter."""
-        return filled(*self.split(slot))
+        begin = self._ends[slot - 1] if slot else 0
+        packed = self._literals[begin : self._ends[slot]].decode("utf-8", SURROGATES)
+        template = self.templates[self._template_of[slot]]
+        return filled(template, packed.split(MARK) if MARK in template else ())
 
     def to_arrays(self) -> dict[str, bytes]:
         """Everything as named byte strings, for a file."""
@@ -122,7 +97,7 @@ class FilterStore:
         ends = numbers_in(parts["ends"], np.int64, count)
         try:
             templates = json.loads(parts["templates"])
-            parts["literals"].decode("utf-8", _SURROGATES)
+            parts["literals"].decode("utf-8", SURROGATES)
         except ValueError as error:
             raise FormatError(f"the filters cannot be read: {error}") from None
         if not isinstance(templates, list) or not all(isinstance(template, str) for template in templates):

@@ -19,9 +19,9 @@ from pubmatch.keys import checked_key
 from pubmatch.matcher_file import matcher_bytes, matcher_from_bytes, read_matcher, write_matcher
 from pubmatch.matcher_result import MatcherResult
 from pubmatch.schema import checked_schema
-from pubmatch.shapes import split_text
 from pubmatch.subscription_table import read_subscriptions, refusals_table
 from pubmatch.subscriptions import Subscriptions, collector_paused
+from pubmatch.text_splitting import split_texts
 
 if TYPE_CHECKING:
     import os
@@ -104,7 +104,7 @@ class Matcher:
             taken = name in self._subscriptions.slot_of
             if taken and not replacing:
                 raise ArgumentError(f"key {name!r} is taken; replace=True takes its place")
-            prepared = self._subscriptions.shapes.prepare([split_text(text)])
+            prepared = self._subscriptions.shapes.prepare(split_texts([text]))
             if prepared.refused:
                 raise FilterError(f"subscription {name!r}: {prepared.refused[0]}")
             self._subscriptions.add([name], prepared, name if taken else None)
@@ -303,7 +303,7 @@ class Matcher:
                 "boxes_per_subscription": books.boxes / count if count else 0.0,
                 "attribute_combinations": books.combination_count(),
                 "shapes": len(books.store.templates),
-                "nbytes": books.snapshot.index.nbytes + books.store.nbytes + books.snapshot.keys.nbytes,
+                "nbytes": books.nbytes,
                 "index": books.snapshot.index.stats(),
             }
 

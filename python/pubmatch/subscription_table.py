@@ -10,26 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pubmatch.encoding.columns import column_of
+from pubmatch.bound_columns import bound_texts
 from pubmatch.encoding.events import table_columns
-from pubmatch.encoding.points import checked_values
 from pubmatch.errors import ArgumentError, ArgumentTypeError, FilterError, PubmatchError
-from pubmatch.filter_store import MARK, filled
-from pubmatch.filters.predicates import name_text
+from pubmatch.filter_texts import MARK
 from pubmatch.keys import checked_key
-from pubmatch.schema import Boolean, Category, Number, Timestamp
-from pubmatch.shapes import split_texts
-from pubmatch.timestamps import from_micros, timestamp_text
+from pubmatch.text_splitting import split_column, split_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Mapping
 
     import pyarrow as pa
+    from numpy.typing import NDArray
 
-    from pubmatch.encoding.columns import Column
+    from pubmatch.filter_texts import FilterTexts
     from pubmatch.keys import Key
     from pubmatch.schema import Schema
-    from pubmatch.shapes import Prepared, Row, Shapes
+    from pubmatch.shapes import Prepared, Shapes
 
 __all__ = ["Refusal", "SubscriptionTable", "read_subscriptions", "refusals_table"]
 
@@ -54,13 +51,14 @@ class _BadKey:
 
 @dataclass(frozen=True, slots=True)
 class SubscriptionTable:
-    """The rows of a table; where a key or a filter is bad in itself, the error stands in its place."""
+    """The rows of a table; where a key is bad in itself, the error stands in its place."""
 
     keys: list[Key | _BadKey]
-    filters: list[Row | PubmatchError]
+    texts: FilterTexts
+    bad_filters: dict[int, PubmatchError]
 
     def prepare(
-        self, shapes: Shapes, taken: Container[Key], collect: bool
+        self, shapes: Shapes, taken: Mapping[Key, int], collect: bool
     ) -> tuple[list[Key], Prepared, list[Refusal]]:
         """The keys and filters to be added and what was refused; unless `collect`, a refusal is raised.
 
@@ -68,47 +66,60 @@ class SubscriptionTable:
         ----------
         shapes : Shapes
             What understands the filters.
-        taken : container
-            Keys that other subscriptions have.
+        taken : mapping
+            The other subscriptions by their keys.
         collect : bool
             Whether to go on after a bad row.
         """
-        refused: dict[int, PubmatchError] = {}
-        seen: dict[Key, int] = {}
-        good: list[int] = []
-        for row, (key, filter) in enumerate(zip(self.keys, self.filters, strict=True)):
-            error = _row_error(key, filter, taken, seen)
-            if error is None and not isinstance(key, _BadKey):
-                seen[key] = row
-                good.append(row)
-                continue
-            refused[row] = error  # type: ignore[assignment]
-            if not collect:
-                break
-        prepared = shapes.prepare([self.filters[row] for row in good], collect)  # type: ignore[misc]
-        refused.update((good[place], error) for place, error in prepared.refused.items())
+        keys, good, refused = self._checked(taken, collect)
+        prepared = shapes.prepare(self.texts if good is None else self.texts.take(good), collect)
+        for place, error in prepared.refused.items():
+            refused[place if good is None else int(good[place])] = error
         refusals = [self._refusal(row, refused[row]) for row in sorted(refused)]
         if refusals and not collect:
             first = refusals[0]
             raise type(first.error)(f"row {first.row}, key {first.key!r}: {first.error}") from None
-        keys = list(seen)
-        return [keys[place] for place in prepared.kept.tolist()], prepared, refusals
+        if prepared.refused:
+            keys = [keys[place] for place in prepared.kept.tolist()]
+        return keys, prepared, refusals
+
+    def _checked(
+        self, taken: Mapping[Key, int], collect: bool
+    ) -> tuple[list[Key], NDArray[np.int64] | None, dict[int, PubmatchError]]:
+        """Look at all but the filters: the good rows' keys, these rows (None for all), the others' errors.
+
+        Unless `collect`, rows after the first error are not looked at.
+        """
+        if not self.bad_filters and taken.keys().isdisjoint(self.keys):
+            distinct = dict.fromkeys(self.keys)
+            if len(distinct) == len(self.keys) and not any(type(key) is _BadKey for key in self.keys):
+                return self.keys, None, {}  # type: ignore[return-value]
+        refused: dict[int, PubmatchError] = {}
+        seen: dict[Key, int] = {}
+        for row, key in enumerate(self.keys):
+            error = _row_error(key, self.bad_filters.get(row), taken, seen)
+            if error is None and not isinstance(key, _BadKey):
+                seen[key] = row
+                continue
+            refused[row] = error  # type: ignore[assignment]
+            if not collect:
+                break
+        return list(seen), np.fromiter(seen.values(), np.int64, len(seen)), refused
 
     def _refusal(self, row: int, error: PubmatchError) -> Refusal:
-        filter = self.filters[row]
-        text = None if isinstance(filter, PubmatchError) else filled(*filter)
+        text = None if row in self.bad_filters else self.texts.text(row)
         key = self.keys[row]
         return Refusal(row, key.value if isinstance(key, _BadKey) else key, text, error)
 
 
 def _row_error(
-    key: Key | _BadKey, filter: Row | PubmatchError, taken: Container[Key], seen: dict[Key, int]
+    key: Key | _BadKey, bad: PubmatchError | None, taken: Container[Key], seen: dict[Key, int]
 ) -> PubmatchError | None:
     """What is wrong with a row before its filter is looked at; duplicates count the rows taken so far."""
     if isinstance(key, _BadKey):
         return key.error
-    if isinstance(filter, PubmatchError):
-        return filter
+    if bad is not None:
+        return bad
     if key in taken:
         return ArgumentError(f"key {key!r} is taken")
     if key in seen:
@@ -124,7 +135,7 @@ def read_subscriptions(table: Any, key: str, filter: str, schema: Schema) -> Sub
     rows, columns = table_columns(table, None, "table")
     if key not in columns:
         raise ArgumentError(f"table has no column {key!r} of keys; its columns are {_listed(columns)}")
-    keys = [_key(value) for value in _objects(columns.pop(key))]
+    keys = _keys(_objects(columns.pop(key)))
     bounds = {f"{name}_{side}": (name, side) for name in schema.names for side in ("min", "max")}
     if filter in columns:
         both = [name for name in columns if name in bounds and name != filter]
@@ -132,7 +143,7 @@ def read_subscriptions(table: Any, key: str, filter: str, schema: Schema) -> Sub
             raise ArgumentError(
                 f"table has the column {filter!r} of filters and the column {both[0]!r} of bounds"
             )
-        return SubscriptionTable(keys, _text_rows(_objects(columns[filter])))
+        return SubscriptionTable(keys, *_filter_texts(columns[filter]))
     for name in columns:
         if name not in bounds:
             raise ArgumentError(
@@ -141,7 +152,8 @@ def read_subscriptions(table: Any, key: str, filter: str, schema: Schema) -> Sub
             )
     if not columns:
         raise ArgumentError(f"table has neither a column {filter!r} of filters nor columns of bounds")
-    return SubscriptionTable(keys, _bound_rows(columns, bounds, schema, rows))
+    ordered = {title: columns[title] for title in bounds if title in columns}
+    return SubscriptionTable(keys, bound_texts(ordered, bounds, schema, rows), {})
 
 
 def refusals_table(refused: list[Refusal]) -> pa.Table:
@@ -182,21 +194,48 @@ def _objects(values: Any) -> list[Any]:
     return list(values)
 
 
+def _keys(values: list[Any]) -> list[Key | _BadKey]:
+    if set(map(type, values)) == {str} and all(map(str.isascii, values)):
+        return values
+    return [_key(value) for value in values]
+
+
 def _key(value: Any) -> Key | _BadKey:
-    if type(value) is str and value.isascii():
-        return value
     try:
         return checked_key(value)
     except PubmatchError as error:
         return _BadKey(value, error)
 
 
-def _text_rows(texts: list[Any]) -> list[Row | PubmatchError]:
-    rows: list[Row | PubmatchError] = [_text_error(text) for text in texts]  # type: ignore[misc]
-    good = [place for place, error in enumerate(rows) if error is None]
-    for place, row in zip(good, split_texts(texts[place] for place in good), strict=True):
-        rows[place] = row
-    return rows
+def _filter_texts(values: Any) -> tuple[FilterTexts, dict[int, PubmatchError]]:
+    """The filters of a column, and the errors of those that are none, in whose place there is any other."""
+    column = _text_column(values)
+    if column is not None:
+        return split_column(column), {}
+    texts = _objects(values)
+    errors: dict[int, PubmatchError] = {}
+    for row, text in enumerate(texts):
+        error = _text_error(text)
+        if error is not None:
+            errors[row] = error
+            texts[row] = "TRUE"
+    return split_texts(texts), errors
+
+
+def _text_column(values: Any) -> pa.Array | None:
+    """An Arrow column of texts, each of which can be split; None for others."""
+    if type(values).__module__.partition(".")[0] != "pyarrow":
+        return None
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not any(test(values.type) for test in (pa.types.is_string, pa.types.is_large_string)):
+        return None
+    if values.null_count or pc.any(pc.match_substring(values, MARK)).as_py():
+        return None
+    from pubmatch.encoding.arrow_columns import one_chunk
+
+    return one_chunk(values.cast(pa.large_string()))
 
 
 def _text_error(text: Any) -> FilterError | None:
@@ -206,58 +245,3 @@ def _text_error(text: Any) -> FilterError | None:
         )
     missing = text is None or text != text
     return FilterError("there is no filter" if missing else f"a filter must be text, got {text!r}")
-
-
-def _bound_rows(
-    columns: dict[str, Any], bounds: dict[str, tuple[str, str]], schema: Schema, rows: int
-) -> list[Row | PubmatchError]:
-    """The filter of each row: one comparison per bound that is there."""
-    comparisons: list[list[str]] = [[] for _ in range(rows)]
-    literals: list[list[str]] = [[] for _ in range(rows)]
-    ordered = [title for title in bounds if title in columns]
-    for title in ordered:
-        name, side = bounds[title]
-        column = column_of(columns[title], title)
-        symbol = ">=" if side == "min" else "<="
-        part = f"{name_text(name)} {symbol} {MARK}"
-        present, texts = _literals(column, schema[name], title, side)
-        for row, text in zip(present, texts, strict=True):
-            comparisons[row].append(part)
-            literals[row].append(text)
-    return [
-        (" AND ".join(parts), tuple(texts)) if parts else ("TRUE", ())
-        for parts, texts in zip(comparisons, literals, strict=True)
-    ]
-
-
-def _literals(column: Column, kind: Any, title: str, side: str) -> tuple[list[int], list[str]]:
-    """The rows that have a bound, and the bounds as SQL writes them."""
-    if column.kind == "empty":
-        return [], []
-    values = checked_values(column, kind, title)
-    present = np.ones(len(column), np.bool_) if column.missing is None else ~column.missing
-    if column.kind == "float":
-        # As on the index, an infinite bound is none.
-        present = (
-            present & ~np.isnan(column.values) & (column.values != (-np.inf if side == "min" else np.inf))
-        )
-    rows = np.flatnonzero(present)
-    found = values[rows].tolist()
-    if isinstance(kind, Category):
-        words = ["'" + word.replace("'", "''") + "'" for word in column.words or ()]
-        texts = [words[place] for place in found]
-    elif isinstance(kind, Timestamp):
-        texts = [f"'{timestamp_text(from_micros(value))}'" for value in found]
-    elif isinstance(kind, Boolean):
-        texts = ["TRUE" if value else "FALSE" for value in found]
-    elif isinstance(kind, Number):
-        texts = [_number_text(value) for value in found]
-    else:
-        texts = [str(value) for value in found]
-    return rows.tolist(), texts
-
-
-def _number_text(value: float) -> str:
-    """A literal that is read as this double; infinities are left to the parser to refuse."""
-    text = repr(value)
-    return text if "e" in text or "n" in text else text + "e0"

@@ -12,6 +12,7 @@ the old and publishes it as one snapshot; results made before keep their own key
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from array import array
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pubmatch.distinct import distinct_rows
 from pubmatch.encoding.labels import Labels, LabelsExhausted
 from pubmatch.errors import FilterError
 from pubmatch.filter_store import FilterStore
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Snapshot", "Subscriptions", "collector_paused", "ids_by_slot"]
 
+_INT_BYTES = 32  # of a Python integer
 _DEAD_SLOTS = 4096  # so many, and twice the living ones, before all is made anew
 
 
@@ -86,6 +89,13 @@ class Subscriptions:
         """How many boxes the subscriptions have."""
         return len(self.snapshot.index)
 
+    @property
+    def nbytes(self) -> int:
+        """About how much memory the index and the books take, labels not counted."""
+        places = sys.getsizeof(self.slot_of) + _INT_BYTES * len(self.slot_of)
+        books = self.store.nbytes + self.snapshot.keys.nbytes + self.combination_of.itemsize * len(self.store)
+        return self.snapshot.index.nbytes + books + places
+
     def ids_of(self, slot: int) -> NDArray[np.int64]:
         """The ids of a slot's boxes."""
         shared = self.shared_ids.get(slot)
@@ -98,7 +108,7 @@ class Subscriptions:
         lower, upper = self._encode(prepared)
         snapshot = self.snapshot
         first = snapshot.keys.extend(keys)
-        self.store.extend(prepared.rows)
+        self.store.extend(prepared.texts)
         self._note_combinations(lower, upper, prepared.owner, len(keys))
         ids, shared = self._new_ids(first, prepared.owner)
         if replaced is None:
@@ -135,7 +145,8 @@ class Subscriptions:
     def _anew(self, schema: Schema, more_strings: Mapping[str, Iterable[str]]) -> Subscriptions:
         """The same subscriptions with fresh labels, which `more_strings` have too, slots and index."""
         fresh = Subscriptions(schema, self.max_boxes)
-        prepared = fresh.shapes.prepare([self.store.split(slot) for slot in self.slot_of.values()])
+        slots = np.fromiter(self.slot_of.values(), np.int64, len(self.slot_of))
+        prepared = fresh.shapes.prepare(self.store.texts(slots))
         if prepared.refused:  # only a damaged file holds what was never subscribed
             raise FilterError(f"a subscription has a bad filter: {next(iter(prepared.refused.values()))}")
         wanted = {name: set(strings) for name, strings in prepared.strings.items()}
@@ -188,15 +199,9 @@ class Subscriptions:
         else:
             sets = np.zeros((count, lower.shape[1]), np.bool_)
             np.logical_or.at(sets, owner, constrained)
-        words = np.zeros((count, -(-lower.shape[1] // 64) * 8), np.uint8)
-        words[:, : -(-lower.shape[1] // 8)] = np.packbits(sets, axis=1)
-        packed = words.view(np.uint64)
-        # Sorting single words is many times faster than sorting rows.
-        distinct, place = np.unique(
-            packed.ravel() if packed.shape[1] == 1 else packed, axis=0, return_inverse=True
-        )
+        distinct, _, place = distinct_rows(sets)
         numbers = [self.combinations.setdefault(row.tobytes(), len(self.combinations)) for row in distinct]
-        self.combination_of.extend(np.array(numbers, np.int32)[place.ravel()].tolist())
+        self.combination_of.frombytes(np.array(numbers, np.int32)[place].tobytes())
 
     def _compact(self) -> None:
         dead = len(self.snapshot.keys) - len(self.slot_of)
