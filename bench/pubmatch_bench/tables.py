@@ -303,6 +303,44 @@ def _tuner_cells(phase: Record, when: str) -> list[str]:
     ]
 
 
+def spark_table(record: Record) -> list[RenderableType]:
+    """Show the ratios, and what the first match and the memory of the index cost."""
+    table = _table("Inside Spark", "workload", "measured", "pubmatch", "other", "ratio", "equal")
+    for result in record["results"]:
+        join, plain = result["range_join"], result["plain"]
+        first, memory = result["first_match"], result["memory"]
+        boxes = f"{join['subscriptions']:,} × {join['events']:,}, s: match, Spark's join"
+        rates = f"{plain['subscriptions']:,}, events/s: one task, plain Python"
+        match_s, rate = join["match_s"]["median"], plain["spark_events_per_s"]["median"]
+        table.add_row(
+            result["workload"],
+            boxes,
+            number(match_s),
+            number(join["join_s"]),
+            number(join["ratio"]),
+            str(join["equal"]),
+        )
+        other = number(plain["plain_events_per_s"]["median"])
+        table.add_row("", rates, number(rate), other, number(plain["fraction"]), str(plain["equal"]))
+        size = first["index_bytes"] / 1e6
+        table.add_row(
+            "",
+            f"first match of a {number(size)} MB index, s: task, job",
+            number(first["task_s"]),
+            number(first["job_s"]),
+        )
+        shared = memory["proportional_bytes_of_all"] / 1e6
+        table.add_row(
+            "",
+            f"MB of the index in {memory['workers']} workers, on disk",
+            number(shared),
+            number(size),
+            number(shared / size),
+        )
+        table.add_section()
+    return [header(record), table]
+
+
 TABLES: dict[str, Callable[[Record], list[RenderableType]]] = {
     "match": match_table,
     "updates": updates_table,
@@ -310,6 +348,7 @@ TABLES: dict[str, Callable[[Record], list[RenderableType]]] = {
     "threads": threads_table,
     "sjf": sjf_table,
     "tuner": tuner_table,
+    "spark": spark_table,
 }
 
 

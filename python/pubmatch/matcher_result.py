@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from pubmatch.keys import Key, KeyTable
     from pubmatch.matches import Matches
+    from pubmatch.published import MappedKeys
 
 __all__ = ["MatcherResult"]
 
@@ -43,7 +44,7 @@ class MatcherResult:
 
     __slots__ = ("_matches", "_rows", "_table")
 
-    def __init__(self, matches: Matches, table: KeyTable) -> None:
+    def __init__(self, matches: Matches, table: KeyTable | MappedKeys) -> None:
         self._matches = matches
         self._table = table
         self._rows: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
@@ -137,7 +138,7 @@ def _events(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _distinct(
-    offsets: NDArray[np.int64], ids: NDArray[np.int64], table: KeyTable
+    offsets: NDArray[np.int64], ids: NDArray[np.int64], table: KeyTable | MappedKeys
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Slots instead of ids; of the boxes of one subscription that an event lies in only the first counts."""
     slots = table.slots_of(ids)

@@ -36,7 +36,7 @@ Batch = Annotated[int, typer.Option(help="Events per batch.")]
 def register(app: typer.Typer) -> None:
     """Add the group `bench`."""
     group = typer.Typer(help="Measure pubmatch, beside its peers, in one run.", no_args_is_help=True)
-    for command in (match, sjf, tuner, updates, memory, threads):
+    for command in (match, sjf, tuner, updates, memory, threads, spark):
         group.command()(command)
     app.add_typer(group, name="bench")
 
@@ -184,6 +184,35 @@ def threads(
         threads=threads,
     )
     _run(bench.run, options, "threads", json_file)
+
+
+def spark(
+    workloads: Workloads = None,
+    rounds: Rounds = None,
+    scale: Scale = None,
+    quick: Quick = False,
+    json_file: JsonOption = None,
+) -> None:
+    """Match inside Spark; compare with Spark's own range join and with plain Python."""
+    from pubmatch.errors import PubmatchError
+
+    try:
+        from pubmatch_bench import spark as bench
+    except ImportError as error:
+        raise CommandError(f"{error}; pip install 'pubmatch[spark]'") from error
+    options = _choose(
+        workloads=workloads,
+        peers="none",
+        rounds=rounds,
+        scale=scale,
+        quick=quick,
+        default_workloads=bench.DEFAULT_WORKLOADS,
+        default_rounds=bench.DEFAULT_ROUNDS,
+    )
+    try:
+        _run(bench.run, options, "spark", json_file)
+    except PubmatchError as error:
+        raise CommandError(str(error)) from error
 
 
 def _choose(**choices: Any) -> Options:
