@@ -70,7 +70,7 @@ class Boxes:
 def read_prepared(table: Any, schema: Schema) -> tuple[Prepared, list[Refusal]]:
     """The filters of a table of subscriptions, and the rows that cannot be taken."""
     given = read_subscriptions(table, "key", "filter", schema)
-    _, prepared, refused = given.prepare(_shapes(schema), frozenset(), True)
+    _, prepared, refused = given.prepare(_shapes(schema), {}, True)
     return prepared, refused
 
 
@@ -101,7 +101,7 @@ def read_boxes(prepared: Prepared, schema: Schema, coarse: Mapping[str, Labels])
     for dimension, name in enumerate(schema.names):
         if name in own:
             _coarsen(lower[:, dimension], upper[:, dimension], own[name], coarse[name])
-    return Boxes(lower, upper, prepared.owner, len(prepared.rows))
+    return Boxes(lower, upper, prepared.owner, len(prepared.texts))
 
 
 def event_points(events: Any, schema: Schema, coarse: Mapping[str, Labels]) -> NDArray[np.float64]:
