@@ -13,6 +13,7 @@ void register_errors(py::module_& m);
 void register_matches(py::module_& m);
 void register_tuner(py::module_& m);
 void register_index(py::module_& m);
+void register_clustering(py::module_& m);
 
 namespace {
 
@@ -42,4 +43,5 @@ PYBIND11_MODULE(_core, m) {
   pubmatch::register_matches(m);
   pubmatch::register_tuner(m);
   pubmatch::register_index(m);
+  pubmatch::register_clustering(m);
 }

@@ -1,4 +1,4 @@
-"""`pubmatch reproduce batch`: the papers' experiments again, as JSON, pictures and a table of claims."""
+"""`pubmatch reproduce batch|clustering`: the papers' experiments as JSON, pictures and a table of claims."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import typer
 from pubmatch.cli.output import CommandError, JsonOption, finish, progress, whole_file
 
 DEFAULT_OUT = Path("reproduce") / "batch"
+CLUSTERING_OUT = Path("reproduce") / "clustering"
 
 
 def register(app: typer.Typer) -> None:
@@ -24,6 +25,7 @@ def register(app: typer.Typer) -> None:
     def _reproduce() -> None: ...
 
     group.command()(batch)
+    group.command()(clustering)
     app.add_typer(group, name="reproduce")
 
 
@@ -62,6 +64,39 @@ def batch(
     finish(report, json_file, header(report), table, f"batch.json and {len(pictures)} pictures are in {out}")
     if report["differences"]:
         raise CommandError(f"results differ: {', '.join(report['differences'])}", exit_code=1)
+
+
+def clustering(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Ten seeds instead of thirty, smaller crowds.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="Where clustering.json and the pictures go; made if need be.")
+    ] = CLUSTERING_OUT,
+    seed: Annotated[int, typer.Option(min=0, max=10_000, help="The first seed of the publishers.")] = 0,
+    json_file: JsonOption = None,
+) -> None:
+    """Publisher clustering: growth, connections and false positives of every strategy; shards compared."""
+    try:
+        import matplotlib  # noqa: F401  before the work, not after it
+    except ModuleNotFoundError:
+        raise CommandError("reproduce needs matplotlib: pip install 'pubmatch[bench]'") from None
+    from pubmatch_bench.reproduce import clustering as experiment
+    from pubmatch_bench.reproduce import clustering_figures, clustering_plan
+    from pubmatch_bench.reproduce.claims import claim_table
+    from pubmatch_bench.tables import header
+
+    writable_directory(out)
+    plan = dataclasses.replace(clustering_plan.QUICK if quick else clustering_plan.FULL, seed=seed)
+    with progress("reproduce clustering") as notify:
+        report = experiment.run(plan, notify)
+    with whole_file(out / "clustering.json") as file:
+        file.write(json.dumps(report, indent=2, allow_nan=False).encode() + b"\n")
+    pictures = clustering_figures.draw(report, out)
+    table = claim_table(report["claims"], "Claims of the clustering thesis")
+    finish(
+        report, json_file, header(report), table, f"clustering.json and {len(pictures)} pictures are in {out}"
+    )
 
 
 def writable_directory(path: Path) -> Path:
