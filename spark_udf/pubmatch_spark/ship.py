@@ -140,7 +140,7 @@ def _installed() -> dict[str, dict[str, bytes]]:
 
     contents: dict[str, dict[str, bytes]] = {}
     for package, module in zip(PACKAGES, (pubmatch, pubmatch_spark), strict=True):
-        top = Path(module.__path__[0])
+        top = Path(module.__file__ or "").parent
         contents[package] = {str(path.relative_to(top)): path.read_bytes() for path in _sources(top)}
     core = Path(pubmatch._core.__file__ or "")
     contents["pubmatch"].setdefault(core.name, core.read_bytes())  # an editable install keeps it elsewhere
