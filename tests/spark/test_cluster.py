@@ -62,10 +62,12 @@ spark.stop()
 
 # The executors' Python has numpy and pyarrow, but none of our packages until they are sent.
 SHIPPED = """
+import os
 import sys
 import pubmatch_spark as ps
 from pyspark.errors import PythonException
-master, root, wheel, conf = sys.argv[1:5]
+master, root, wheel, conf, python = sys.argv[1:6]
+os.environ["PYSPARK_PYTHON"] = python
 spark = ps.session(master, **eval(conf))
 ref = ps.latest(root)
 events = spark.range(0, 800, 1, 2).selectExpr("id as event_id", "id / 800 as x")
@@ -175,7 +177,7 @@ def test_the_packages_reach_executors_that_lack_them(
             for name, data in files.items():
                 file.writestr(f"{package}/{name}", data)
         file.writestr("pubmatch-0.dist-info/METADATA", "Name: pubmatch\n")
-    driver = start_driver(SHIPPED, cluster.url, root, wheel, {**CONF, "spark.pyspark.python": str(bare)})
+    driver = start_driver(SHIPPED, cluster.url, root, wheel, CONF, bare)
     output, errors = driver.communicate(timeout=180)
     assert driver.returncode == 0, errors
     assert output.splitlines() == ["True", "{''}", expected]
