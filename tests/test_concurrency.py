@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import oracle
 import pytest
+from together import run_together
 
 import pubmatch as pm
 
@@ -30,26 +31,6 @@ def group_boxes(group: int) -> tuple[oracle.Array, oracle.Array, oracle.Array]:
     rng = np.random.default_rng(group)
     shape = (GROUP, DIMS)
     return -rng.random(shape), rng.random(shape), np.arange(GROUP) + GROUP * group
-
-
-def run_together(*works: Callable[[], None]) -> None:
-    """Run every work on a thread of its own; the first failure is the test's."""
-    failures: list[BaseException] = []
-
-    def guarded(work: Callable[[], None]) -> None:
-        try:
-            work()
-        except BaseException as failure:  # noqa: BLE001 - raised again below, on the test's own thread
-            failures.append(failure)
-
-    threads = [threading.Thread(target=guarded, args=(work,), daemon=True) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=120)
-    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
-    if failures:
-        raise failures[0]
 
 
 def state_seen(ids: Any) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from together import run_together
 
 from pubmatch.matcher import Matcher
 from pubmatch.schema import Category, Number, Schema
@@ -16,26 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 SCHEMA = Schema(word=Category(), price=Number())
-
-
-def run_together(*works: Callable[[], None]) -> None:
-    """Run every work on a thread of its own; the first failure is the test's."""
-    failures: list[BaseException] = []
-
-    def guarded(work: Callable[[], None]) -> None:
-        try:
-            work()
-        except BaseException as failure:  # noqa: BLE001 - raised again below, on the test's own thread
-            failures.append(failure)
-
-    threads = [threading.Thread(target=guarded, args=(work,), daemon=True) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=120)
-    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
-    if failures:
-        raise failures[0]
 
 
 def between(first: str, second: str) -> str:

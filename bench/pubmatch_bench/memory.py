@@ -12,6 +12,7 @@ from pubmatch_bench.record import Record, new_record
 from pubmatch_bench.workloads import spec_of
 
 DEFAULT_WORKLOADS = "W1,W2,W3,W4,W5,W6,W7"
+DEFAULT_ROUNDS = 1
 
 PROBE = "pubmatch_bench.memory_probe"
 _SIZES = ("nbytes", "resident_bytes", "build_peak_bytes")

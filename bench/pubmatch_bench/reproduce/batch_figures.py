@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pubmatch_bench.record import Record
+from pubmatch_bench.reproduce.picture import blank, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _SIZE = (7.0, 4.2)
 _AUTO, _BEST, _FIFO = "#0072b2", "#009e73", "#d55e00"  # told apart by the colour-blind as well
@@ -34,30 +34,11 @@ def draw(report: Record, folder: Path) -> list[Path]:
     files = []
     for name, series in report["figures"].items():
         number, _, tree = name.partition("-")
-        figure, axes = _blank()
+        figure, axes = blank(*_SIZE)
         about = _DRAWERS[number](axes, series)
         axes.set_title(f"Figure {number}, {_TREES[tree]}: {about}", fontsize=9, loc="left")
-        files.append(_save(figure, folder / f"figure-{name}.png"))
+        files.append(save(figure, folder / f"figure-{name}.png"))
     return files
-
-
-def _blank() -> tuple[Figure, Axes]:
-    """Return an empty picture, made without `pyplot`: nothing global, no window, nothing to close."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=_SIZE, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    axes.grid(True, color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _save(figure: Figure, file: Path) -> Path:
-    figure.savefig(file, dpi=130, metadata={"Software": None})
-    return file
 
 
 def _legend(axes: Axes, columns: int = 1) -> None:
@@ -217,12 +198,12 @@ def draw_docs(results: Path, folder: Path) -> list[Path]:
     """
     report = json.loads((results / "reproduce-batch" / "batch.json").read_text())
     workloads = json.loads((results / "sjf.json").read_text())
-    figure, axes = _blank()
+    figure, axes = blank(*_SIZE)
     _over_level(axes, report["points"]["paper"])
-    level = _save(figure, folder / "batches-level.png")
-    figure, axes = _blank()
+    level = save(figure, folder / "batches-level.png")
+    figure, axes = blank(*_SIZE)
     _over_workloads(axes, workloads["results"])
-    return [level, _save(figure, folder / "batches-workloads.png")]
+    return [level, save(figure, folder / "batches-workloads.png")]
 
 
 def _over_level(axes: Axes, points: list[Record]) -> None:

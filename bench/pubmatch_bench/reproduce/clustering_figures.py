@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from pubmatch_bench.record import Record
 from pubmatch_bench.reproduce import clustering_plan as scenarios
+from pubmatch_bench.reproduce.picture import blank, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _SIZE = (8.0, 4.2)
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#8c564b", "#7f7f00")
@@ -39,7 +39,7 @@ def draw(report: Record, folder: Path) -> list[Path]:
     """
     files = []
     for number, content in report["figures"].items():
-        figure, axes = _blank()
+        figure, axes = blank(*_SIZE)
         if number == "shards":
             _shards(axes, content)
         elif content["quantity"] in ("sizes", "rates"):
@@ -49,27 +49,8 @@ def draw(report: Record, folder: Path) -> list[Path]:
         if number in _LOGARITHMIC:
             axes.set_yscale("log", base=_LOGARITHMIC[number])
         axes.set_title(f"Figure {number}" if number[0] == "5" else number, fontsize=9, loc="left")
-        files.append(_save(figure, folder / f"figure-{number}.png"))
+        files.append(save(figure, folder / f"figure-{number}.png"))
     return files
-
-
-def _blank() -> tuple[Figure, Axes]:
-    """Return an empty picture, made without `pyplot`: nothing global, no window, nothing to close."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=_SIZE, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    axes.grid(True, color="#dddddd", linewidth=0.6)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _save(figure: Figure, file: Path) -> Path:
-    figure.savefig(file, dpi=130, metadata={"Software": None})
-    return file
 
 
 def _legend(axes: Axes) -> None:
@@ -134,7 +115,7 @@ def draw_docs(report: Record, folder: Path) -> Path:
     folder : Path
         The directory of the docs.
     """
-    figure, axes = _blank()
+    figure, axes = blank(*_SIZE)
     connections, rates = report["tradeoff"]["connections"], report["tradeoff"]["false_positives"]
     for colour, name in zip(_COLOURS, connections, strict=False):
         axes.plot(connections[name], 100 * rates[name], "o", ms=9, color=colour, label=name)
@@ -145,7 +126,7 @@ def draw_docs(report: Record, folder: Path) -> Path:
     _legend(axes)
     about = f"{scenarios.STRATEGY_31[0].crowd()} (strategies 1 and 2: no limits)"
     axes.set_title(f"{report['parameters']['publishers']:,} publishers, {about}", fontsize=9, loc="left")
-    return _save(figure, folder / "clustering-strategies.png")
+    return save(figure, folder / "clustering-strategies.png")
 
 
 if __name__ == "__main__":

@@ -9,10 +9,7 @@ import typer
 from pubmatch.cli.output import CommandError, JsonOption, finish, progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from pubmatch_bench.options import Notify, Options
 
 Workloads = Annotated[
     str | None, typer.Option(metavar="NAMES", help="Workloads with commas between, such as W1,W3.")
@@ -53,17 +50,17 @@ def match(
     """Match the same fresh batches with pubmatch and its peers, in turn; compare times and results."""
     from pubmatch_bench import match as bench
 
-    options = _choose(
+    _run(
+        bench,
+        "match",
+        json_file,
         workloads=workloads,
         peers=peers,
         rounds=rounds,
         scale=scale,
         quick=quick,
-        default_workloads=bench.DEFAULT_WORKLOADS,
-        default_rounds=bench.DEFAULT_ROUNDS,
         batch=batch,
     )
-    _run(bench.run, options, "match", json_file)
 
 
 def sjf(
@@ -76,16 +73,16 @@ def sjf(
     """Match the same batches shortest job first and in first-come order; compare mean responses."""
     from pubmatch_bench import sjf as bench
 
-    options = _choose(
+    _run(
+        bench,
+        "sjf",
+        json_file,
         workloads=workloads,
         peers="none",
         rounds=rounds,
         scale=scale,
         quick=quick,
-        default_workloads=bench.DEFAULT_WORKLOADS,
-        default_rounds=bench.DEFAULT_ROUNDS,
     )
-    _run(bench.run, options, "sjf", json_file)
 
 
 def tuner(
@@ -99,17 +96,17 @@ def tuner(
     """Let the tuner settle, then match the same batches at its level and at every fixed one."""
     from pubmatch_bench import tuner as bench
 
-    options = _choose(
+    _run(
+        bench,
+        "tuner",
+        json_file,
         workloads=workloads,
         peers="none",
         rounds=rounds,
         scale=scale,
         quick=quick,
-        default_workloads=bench.DEFAULT_WORKLOADS,
-        default_rounds=bench.DEFAULT_ROUNDS,
         batch=batch,
     )
-    _run(bench.run, options, "tuner", json_file)
 
 
 def updates(
@@ -124,18 +121,18 @@ def updates(
     """Insert and delete, in arrays and one by one; match after 30 % have been replaced."""
     from pubmatch_bench import updates as bench
 
-    options = _choose(
+    _run(
+        bench,
+        "updates",
+        json_file,
         workloads=workloads,
         peers=peers,
         rounds=rounds,
         scale=scale,
         quick=quick,
-        default_workloads=bench.DEFAULT_WORKLOADS,
-        default_rounds=bench.DEFAULT_ROUNDS,
         known_peers=bench.PEERS,
         batch=batch,
     )
-    _run(bench.run, options, "updates", json_file)
 
 
 def memory(
@@ -148,16 +145,16 @@ def memory(
     """Measure bytes per subscription, each index in a process of its own."""
     from pubmatch_bench import memory as bench
 
-    options = _choose(
+    _run(
+        bench,
+        "memory",
+        json_file,
         workloads=workloads,
         peers=peers,
         rounds=None,
         scale=scale,
         quick=quick,
-        default_workloads=bench.DEFAULT_WORKLOADS,
-        default_rounds=1,
     )
-    _run(bench.run, options, "memory", json_file)
 
 
 def threads(
@@ -172,18 +169,18 @@ def threads(
     """Match the same batches on one thread and on several; time a call on an empty index."""
     from pubmatch_bench import threads as bench
 
-    options = _choose(
+    _run(
+        bench,
+        "threads",
+        json_file,
         workloads=workloads,
         peers="none",
         rounds=rounds,
         scale=scale,
         quick=quick,
-        default_workloads=bench.DEFAULT_WORKLOADS,
-        default_rounds=bench.DEFAULT_ROUNDS,
         batch=batch,
         threads=threads,
     )
-    _run(bench.run, options, "threads", json_file)
 
 
 def spark(
@@ -200,37 +197,33 @@ def spark(
         from pubmatch_bench import spark as bench
     except ImportError as error:
         raise CommandError(f"{error}; pip install 'pubmatch[spark]'") from error
-    options = _choose(
-        workloads=workloads,
-        peers="none",
-        rounds=rounds,
-        scale=scale,
-        quick=quick,
-        default_workloads=bench.DEFAULT_WORKLOADS,
-        default_rounds=bench.DEFAULT_ROUNDS,
-    )
     try:
-        _run(bench.run, options, "spark", json_file)
+        _run(
+            bench,
+            "spark",
+            json_file,
+            workloads=workloads,
+            peers="none",
+            rounds=rounds,
+            scale=scale,
+            quick=quick,
+        )
     except PubmatchError as error:
         raise CommandError(str(error)) from error
 
 
-def _choose(**choices: Any) -> Options:
+def _run(bench: Any, name: str, json_file: Path | None, **choices: Any) -> None:
+    """Run a module of `pubmatch_bench` with what the user chose, show its table and write its record."""
     from pubmatch_bench.options import choose
-
-    try:
-        return choose(**choices)
-    except ValueError as error:
-        raise CommandError(str(error)) from error
-
-
-def _run(
-    bench: Callable[[Options, Notify], dict[str, Any]], options: Options, name: str, json_file: Path | None
-) -> None:
     from pubmatch_bench.tables import TABLES, differences
 
+    defaults = {"default_workloads": bench.DEFAULT_WORKLOADS, "default_rounds": bench.DEFAULT_ROUNDS}
+    try:
+        options = choose(**defaults, **choices)
+    except ValueError as error:
+        raise CommandError(str(error)) from error
     with progress(f"bench {name}") as notify:
-        record = bench(options, notify)
+        record = bench.run(options, notify)
     finish(record, json_file, *TABLES[name](record))
     different = differences(record)
     if different:
