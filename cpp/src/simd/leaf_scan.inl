@@ -8,17 +8,20 @@
 //   row_contains_at(low, high, dims, k, down, up, dimensions)  a row whose dimensions are listed
 //   verify(node, slots, down, up, dimensions, out, step)  optional: an overload for one bound type
 
+inline constexpr std::size_t kHead = 8;           // lines read before the first test: by then most nodes are done
+inline constexpr std::size_t kWorthSureness = 8;  // survivors from which asking which are sure pays
+
 inline const Line* line_at(const std::uint64_t* words, std::uint32_t line) {
   return reinterpret_cast<const Line*>(words + std::size_t{line} * kLineWords);
 }
 
-// ANDs the chosen lines. Without a branch for the first eight: by then most nodes are done.
+// ANDs the chosen lines, the first few without a branch.
 inline bool and_lines(const std::uint64_t* words, const std::uint32_t* chosen, std::size_t count, Line& result) {
   Line acc = *line_at(words, chosen[0]);
-  const std::size_t head = count < 8 ? count : 8;
+  const std::size_t head = count < kHead ? count : kHead;
   for (std::size_t j = 1; j < head; ++j) acc &= *line_at(words, chosen[j]);
-  if (count > 8 && any(acc))
-    for (std::size_t j = 8; j < count; ++j) acc &= *line_at(words, chosen[j]);
+  if (count > kHead && any(acc))
+    for (std::size_t j = kHead; j < count; ++j) acc &= *line_at(words, chosen[j]);
   result = acc;
   return any(acc);
 }
@@ -131,16 +134,16 @@ struct Candidates {
 // The lines that one event needs in a leaf further on.
 template <class T>
 void prefetch_lines(const LeafScan<T>& scan, const Node<T>& node, std::size_t row) {
-  std::uint32_t own[256];
-  const std::uint32_t* chosen = own;
-  std::size_t count = node.active;
+  const std::size_t count = node.active;
   if (node.dense) {
-    chosen = scan.batch->dense_leaf(row);
-    count = count < 8 ? count : 8;  // the rest is read only when these leave something
-  } else {
-    choose_lines(node.active_dims.data(), count, scan.batch->leaf_lines(row), scan.leaf_line_counts, own);
+    const std::uint32_t* chosen = scan.batch->dense_leaf(row);
+    for (std::size_t j = 0; j < (count < kHead ? count : kHead); ++j)
+      __builtin_prefetch(line_at(node.line_words, chosen[j]), 0, 2);
+    return;
   }
-  for (std::size_t j = 0; j < count; ++j) __builtin_prefetch(line_at(node.line_words, chosen[j]));
+  std::uint32_t chosen[256];
+  choose_lines(node.active_dims.data(), count, scan.batch->leaf_lines(row), scan.leaf_line_counts, chosen);
+  for (std::size_t j = 0; j < count; ++j) __builtin_prefetch(line_at(node.line_words, chosen[j]), 0, 2);
 }
 
 // ANDs the lines of one event; false when nothing is left.
@@ -149,13 +152,11 @@ bool surviving(const LeafScan<T>& scan, const Node<T>& node, std::size_t row, co
   Line acc;
   if (node.active == 0) {
     __builtin_memcpy(&acc, node.live_bits, sizeof acc);
+  } else if (node.dense) {
+    if (!and_lines(node.line_words, scan.batch->dense_leaf(row), node.active, acc)) return false;
   } else {
-    std::uint32_t own[256];
-    const std::uint32_t* chosen = own;
-    if (node.dense)
-      chosen = scan.batch->dense_leaf(row);
-    else
-      choose_lines(node.active_dims.data(), node.active, scan.batch->leaf_lines(row), scan.leaf_line_counts, own);
+    std::uint32_t chosen[256];
+    choose_lines(node.active_dims.data(), node.active, scan.batch->leaf_lines(row), scan.leaf_line_counts, chosen);
     if (!and_lines(node.line_words, chosen, node.active, acc)) return false;
   }
   acc &= used;
@@ -211,6 +212,43 @@ inline std::size_t verify(const Node<T>& node, std::span<const std::uint16_t> sl
   return matched;
 }
 
+inline std::size_t count_bits(const std::uint64_t* words) {
+  std::size_t count = 0;
+  for (std::size_t w = 0; w < kLineWords; ++w) count += static_cast<std::size_t>(__builtin_popcountll(words[w]));
+  return count;
+}
+
+// Takes the survivors of a dense leaf that need no verification out of `words` and into the sink: a box that may match the
+// buckets on both sides of the event's holds the whole bucket between them. In the outermost buckets only boxes without
+// bounds there are sure, which is what the line of the absent says; and that line is never in doubt itself.
+template <class T>
+void take_sure(const LeafScan<T>& scan, const Node<T>& node, std::size_t row, std::uint64_t* words, Sink& sink) {
+  const std::uint32_t* chosen = scan.batch->dense_leaf(row);
+  const std::uint8_t* buckets = scan.batch->leaf_lines(row);
+  Line sure;
+  __builtin_memcpy(&sure, words, sizeof sure);
+  for (std::size_t d = 0; d < node.active; ++d) {
+    const std::uint32_t absent = scan.leaf_line_counts[d] - 1u;
+    const std::uint32_t bucket = buckets[d];
+    const std::uint32_t first = chosen[d] - bucket;
+    const bool inner = bucket > 0 && bucket + 1 < absent;
+    sure &= *line_at(node.line_words, inner ? chosen[d] - 1 : first + absent);
+    sure &= *line_at(node.line_words, inner ? chosen[d] + 1 : first + absent);
+  }
+  std::uint64_t taken[kLineWords];
+  __builtin_memcpy(taken, &sure, sizeof sure);
+  if (sink.counting) {
+    sink.size += count_bits(taken);
+  } else {
+    std::int64_t* out = sink.ids + sink.size;
+    for (std::size_t w = 0; w < kLineWords; ++w)
+      for (std::uint64_t bits = taken[w]; bits != 0; bits &= bits - 1)
+        *out++ = node.id(w * 64 + static_cast<std::size_t>(__builtin_ctzll(bits)));
+    sink.size = static_cast<std::size_t>(out - sink.ids);
+  }
+  for (std::size_t w = 0; w < kLineWords; ++w) words[w] &= ~taken[w];
+}
+
 // A leaf that many events visit is in the cache after the first: survivors are verified on the spot, without a branch on
 // the outcome. Meanwhile the next leaf is fetched piece by piece.
 template <class T>
@@ -232,6 +270,7 @@ void scan_for_many(const LeafScan<T>& scan, const Visit<T>& visit, const Node<T>
     Sink& sink = scan.sinks[position];
     if (!sink.counting)
       while (sink.capacity - sink.size < kBlockEntries) scan.grow(sink);
+    if (node.dense && count_bits(words) >= kWorthSureness) take_sure(scan, node, row, words, sink);
     std::uint16_t slots[kBlockEntries + 4];
     const std::size_t found = list_bits(words, slots);
     std::int64_t scrap[1];
@@ -257,10 +296,13 @@ void scan_compare_leaf(const LeafScan<T>& scan, const Visit<T>& visit) {
   }
 }
 
+// Bounds and ids lie one after the other. Their lengths follow from the first line of the node's head, which is on its
+// way already; the second is not.
 template <class T>
 void prefetch_entries(const Node<T>& node) {
-  const char* data = reinterpret_cast<const char*>(node.entries.data);
-  for (std::size_t at = 0; at < node.entries.bytes; at += 64) __builtin_prefetch(data + at);
+  const char* data = reinterpret_cast<const char*>(node.bounds);
+  const char* end = reinterpret_cast<const char*>(node.ids) + node.count * (node.wide_ids ? 8 : 4);
+  for (; data < end; data += 64) __builtin_prefetch(data);
 }
 
 // Whether the events of a visit read so many of the leaf's lines that fetching all of it in order is faster.
@@ -272,8 +314,8 @@ bool worth_streaming(const Visit<T>& visit) {
 
 template <class T>
 void scan_leaves(const LeafScan<T>& scan) {
-  constexpr std::size_t kNodesAhead = 8;
-  constexpr std::size_t kLinesAhead = 3;
+  constexpr std::size_t kNodesAhead = 12;
+  constexpr std::size_t kLinesAhead = 6;
   Candidates<T> candidates;
   for (std::size_t v = 0; v < scan.visit_count; ++v) {
     if (v + kNodesAhead < scan.visit_count) {
