@@ -196,7 +196,7 @@ def latest(path: str | os.PathLike[str]) -> IndexRef:
     """
     known = versions(path)
     if not known:
-        raise MissingFileError(2, "No version was published", checked_root(path))
+        raise MissingFileError(2, "No version was published (pubmatch publish makes one)", checked_root(path))
     return ref_of(path, known[-1])
 
 

@@ -13,7 +13,7 @@ from pubmatch_spark.java import ensure_java
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["session"]
+__all__ = ["QUIET_LOGGING", "session"]
 
 DEFAULTS = {
     "spark.app.name": "pubmatch",
@@ -25,10 +25,13 @@ DEFAULTS = {
     "spark.python.worker.faulthandler.enabled": "true",
     "spark.sql.execution.pyspark.udf.faulthandler.enabled": "true",
 }
-_QUIET = Path(__file__).with_name("log4j2.properties")
+_LOG4J = Path(__file__).with_name("log4j2.properties").as_uri()
+QUIET_LOGGING = {"spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOG4J}"}
+"""Where nobody has set up logging: errors only, from the first line on."""
+
 LOCAL_DEFAULTS = {
     "spark.ui.enabled": "false",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_QUIET.as_uri()}",
+    **QUIET_LOGGING,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }

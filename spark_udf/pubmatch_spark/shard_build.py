@@ -36,6 +36,7 @@ from pubmatch_spark.shard_boxes import MAX_BOXES, coarse_labels, event_points, r
 from pubmatch_spark.shard_manifest import Shard, ShardManifest
 from pubmatch_spark.shard_order import WAYS, order_of
 from pubmatch_spark.shard_plan import matches_by_shard, plan_cuts, typical_events, work_us
+from pubmatch_spark.spark_errors import told_in_short
 from pubmatch_spark.subscription_frame import KEY, read_subscription_frame
 
 if TYPE_CHECKING:
@@ -280,14 +281,8 @@ def collected(frame: DataFrame) -> list[Row]:
     PubmatchError
         A task failed.
     """
-    from pyspark.errors import PythonException
-
-    try:
+    with told_in_short():
         return frame.collect()
-    except PythonException as error:
-        lines = [line for line in str(error).splitlines() if line.strip() and not line.startswith("JVM")]
-        told = next((line for line in reversed(lines) if not line.startswith((" ", "\t"))), str(error))
-        raise PubmatchError(f"a worker failed: {told}") from None
 
 
 def _hashed(rows: DataFrame) -> DataFrame:

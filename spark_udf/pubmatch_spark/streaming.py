@@ -25,14 +25,14 @@ from pubmatch_spark.publish import checked_ref, checked_root
 from pubmatch_spark.version_pins import VersionPins, join_output
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
     from pubmatch_spark.publish import IndexRef
 
-__all__ = ["match_stream"]
+__all__ = ["BATCH", "VERSION", "match_stream", "remove_staged", "start_stream"]
 
 VERSION, BATCH = "version", "batch_id"
 _STAGING = "_staging"
@@ -96,20 +96,59 @@ def match_stream(
         raise ArgumentError(f"id_col must not be {id_col!r}, which is a column of the result")
     pins = VersionPins(progress, source)
     read_frame(frame, checked_ref(pins.current()).schema, id_col, array_col, missing)
+
+    def pairs(batch: DataFrame, ref: IndexRef) -> DataFrame:
+        return match(batch, ref, id_col, array_col, missing)
+
+    return start_stream(frame, pins, progress, target, pairs, trigger)
+
+
+def start_stream(
+    frame: DataFrame,
+    pins: VersionPins,
+    checkpoint: str,
+    out: str,
+    pairs: Callable[[DataFrame, IndexRef], DataFrame],
+    trigger: Mapping[str, Any] | None = None,
+    shown: Callable[[IndexRef, str], None] | None = None,
+) -> StreamingQuery:
+    """Start a query that writes what `pairs` makes of each batch and its version, exactly once.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        A stream.
+    pins : VersionPins
+        The versions of its batches.
+    checkpoint, out : str
+        Absolute paths; see `match_stream`.
+    pairs : callable
+        Takes a batch and its version and gives the rows to be written.
+    trigger : mapping, optional
+        When batches run.
+    shown : callable, optional
+        Told the version and the directory of a batch when readers see it.
+    """
     writer = frame.writeStream
     if trigger is not None:
         writer = _triggered(writer, trigger)
-    join_output(progress, target)
-    shutil.rmtree(os.path.join(target, _STAGING), ignore_errors=True)
+    join_output(checkpoint, out)
+    remove_staged(out)
 
     def written(batch: DataFrame, batch_id: int) -> None:
         ref = pins.ref(batch_id)
-        final = os.path.join(target, f"{BATCH}={batch_id}")
+        final = os.path.join(out, f"{BATCH}={batch_id}")
         if not os.path.isdir(final):
-            staged = stage(match(batch, ref, id_col, array_col, missing), ref, target)
-            settle(staged, final)
+            settle(stage(pairs(batch, ref), ref, out), final)
+            if shown is not None:
+                shown(ref, final)
 
-    return writer.foreachBatch(written).option("checkpointLocation", f"file://{progress}").start()
+    return writer.foreachBatch(written).option("checkpointLocation", f"file://{checkpoint}").start()
+
+
+def remove_staged(out: str) -> None:
+    """Remove what batches that were interrupted have written."""
+    shutil.rmtree(os.path.join(out, _STAGING), ignore_errors=True)
 
 
 def stage(pairs: DataFrame, ref: IndexRef, out: str) -> str:

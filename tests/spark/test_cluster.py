@@ -6,17 +6,16 @@ Drivers run in processes of their own, since the suite has its session already.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import sysconfig
-import time
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from task_gate import kill_an_executor, repeated
 
 import pubmatch as pm
 import pubmatch_spark as ps
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from conftest import Cluster
     from pyspark.sql import SparkSession
 
-EVENTS, PARTITIONS = 800, 8
+EVENTS = 800
 CONF = {
     "spark.executor.memory": "512m",
     "spark.driver.host": "127.0.0.1",
@@ -39,23 +38,16 @@ CONF = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50",
 }
 
-# Every task leaves a mark, waits, and only then matches: there is time to kill an executor in the middle.
+# Tasks wait until an executor has been killed in the middle of the job.
 KILLED = """
-import os, sys, time
+import sys
 import pubmatch_spark as ps
+from task_gate import gate
 master, root, marks, conf = sys.argv[1:5]
 spark = ps.session(master, **eval(conf))
 ref = ps.latest(root)
-
-def slowly(batches):
-    from pyspark import TaskContext
-    task = TaskContext.get()
-    open(f"{marks}/{task.partitionId()}-{task.attemptNumber()}", "w").close()
-    time.sleep(1.0)
-    yield from batches
-
 events = spark.range(0, 800, 1, 8).selectExpr("id as event_id", "id / 800 as x")
-rows = ps.match(events.mapInArrow(slowly, events.schema), ref).collect()
+rows = ps.match(events.mapInArrow(gate(marks), events.schema), ref).collect()
 print(sorted((row.event_id, row.subscription) for row in rows))
 spark.stop()
 """
@@ -143,20 +135,11 @@ def test_a_killed_executor_does_not_change_the_result(
     # An executor sees what its worker was started with; the search path of this process goes along.
     path = os.pathsep.join(filter(None, sys.path))
     driver = start_driver(KILLED, cluster.url, root, tmp_path, {**CONF, "spark.executorEnv.PYTHONPATH": path})
-    end = time.monotonic() + 120
-    while len(list(tmp_path.iterdir())) < 3:  # one task is done, others are running
-        assert driver.poll() is None, driver.communicate()[1]
-        assert time.monotonic() < end
-        time.sleep(0.05)
-    victims = cluster.executors(0)
-    assert len(victims) == 1
-    os.kill(victims[0], signal.SIGKILL)
+    kill_an_executor(cluster, driver, tmp_path)
     output, errors = driver.communicate(timeout=120)
     assert driver.returncode == 0, errors
     assert output.strip() == expected
-    attempts = [int(mark.name.split("-")[1]) for mark in tmp_path.iterdir()]
-    assert max(attempts) > 0  # what the executor was doing was done again
-    assert len(attempts) > PARTITIONS
+    assert repeated(tmp_path)  # what the executor was doing was done again
 
 
 def test_the_packages_reach_executors_that_lack_them(

@@ -268,8 +268,10 @@ def test_one_copy_per_process_and_old_versions_leave(spark: SparkSession, tmp_pa
     root = str(tmp_path)
 
     def mapped(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import gc
         import os
 
+        assert gc.get_freeze_count() > 10_000  # what was imported is not looked through after every task
         list(batches)
         with open("/proc/self/maps") as maps:
             names = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,26 @@ def test_the_program_runs(spark: SparkSession) -> None:
     assert rows(counts.where("mean_price IS NOT NULL")) == [("ibm-cheap", 1, 12.5), ("not-ibm", 1, 12.5)]
     assert names["both"].columns == ["window", "ibm", "other", "ratio"]
     assert rows(names["both"]) == []
+
+
+def test_the_commands_run(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("typer")
+    from pubmatch.cli import main
+
+    text = PAGE.read_text(encoding="utf-8")
+    commands = [line for line in text.splitlines() if line.startswith("pubmatch ")]
+    assert [line.split()[1] for line in commands] == ["match", "publish", "stream"]
+    monkeypatch.chdir(tmp_path)
+    Path("alerts.csv").write_text("key,filter\nibm-cheap,price BETWEEN 10 AND 20 AND symbol = 'IBM'\n")
+    Path("events.csv").write_text("event_id,price,symbol\n1,12.5,IBM\n2,30,IBM\n3,12.5,HP\n")
+    Path("incoming").mkdir()
+    Path("incoming", "first.csv").write_text(Path("events.csv").read_text())
+    for line in commands:
+        assert main(shlex.split(line)[1:]) == 0, capsys.readouterr().err
+    assert rows(spark.read.parquet(str(tmp_path / "matches.parquet"))) == [(1, "ibm-cheap")]
+    assert rows(spark.read.parquet(str(tmp_path / "pairs"))) == [(1, "ibm-cheap", 1, 0)]
 
 
 def test_the_example_of_the_readme_runs(
