@@ -1,87 +1,110 @@
-"""Build an index of a million 12-D boxes, match a batch of events, show what was found and how fast."""
+"""The pipeline on real events: a year of flights against 100,000 filters, on Spark, Parquet in and out."""
 
-import statistics
+from __future__ import annotations
+
+import shutil
 import sys
 import time
-from typing import Literal
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
-import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 import pubmatch as pm
+import pubmatch_spark as ps
+from pubmatch_bench.flights import SCHEMA, flight_events, flight_filters
+from pubmatch_spark.own_session import own_session
 
-SUBSCRIPTIONS = 1_000_000
-DIMS = 12
-BATCH = 128
-ROUNDS = 25
-BUSIEST = 8
-
-Order = Literal["fifo", "sjf"]
-Floats = npt.NDArray[np.float32]
-
-
-def random_boxes(rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Boxes whose every side lies between two uniform draws."""
-    first = rng.random((SUBSCRIPTIONS, DIMS), dtype=np.float32)
-    second = rng.random((SUBSCRIPTIONS, DIMS), dtype=np.float32)
-    return np.minimum(first, second), np.maximum(first, second)
+FILTERS = 100_000
+BUSIEST = 6
+FOLDER = Path(__file__).parent.parent / "build" / "demo"
+# Filters compare times with texts such as '2013-07-01', which mean UTC.
+CONF = {"spark.sql.session.timeZone": "UTC", "spark.driver.memory": "2g"}
 
 
-def mean_responses(index: pm.Index, rng: np.random.Generator) -> dict[Order, float]:
-    """Median over fresh batches of the mean response time, both orders on the same events."""
-    means: dict[Order, list[float]] = {"fifo": [], "sjf": []}
-    for round_number in range(ROUNDS):
-        points = rng.random((BATCH, DIMS), dtype=np.float32)
-        index.count(points)  # both orders then find the same pages in the caches
-        orders = list(means) if round_number % 2 else list(reversed(means))
-        for order in orders:
-            means[order].append(index.match(points, order=order).mean_response_s)
-    return {order: statistics.median(values) for order, values in means.items()}
+class Told:
+    """What a step of the demonstration adds to its line."""
+
+    text = ""
 
 
-def print_busiest(points: Floats, matches: pm.Matches, lower: Floats, upper: Floats) -> bool:
-    """Table of the events with most matches; each row is checked against a scan of all boxes."""
-    print(f"{'event':>6}  {'matches':>7}  {'answered after':>14}  {'a scan agrees':>13}  subscriptions")
-    all_agree = True
-    for event in np.argsort(-matches.counts, kind="stable")[:BUSIEST]:
-        ids = np.sort(matches[event])
-        scanned = np.flatnonzero(((lower <= points[event]) & (points[event] <= upper)).all(axis=1))
-        agrees = np.array_equal(ids, scanned)
-        all_agree &= agrees
-        shown = ", ".join(str(i) for i in ids[:5]) + (", ..." if len(ids) > 5 else "")
-        after = f"{matches.response_s[event] * 1e6:,.0f} µs"
-        print(f"{event:>6}  {len(ids):>7}  {after:>14}  {'yes' if agrees else 'NO':>13}  {shown}")
-    return all_agree
+@contextmanager
+def step(name: str) -> Iterator[Told]:
+    """Print a line when a step is done: its name, how long it took, what it says."""
+    told = Told()
+    if sys.stdout.isatty():
+        print(f"{name:<26} …", end="\r", flush=True)
+    began = time.perf_counter()
+    yield told
+    print(f"{name:<26} {time.perf_counter() - began:6.1f} s   {told.text}", flush=True)
+
+
+def write_inputs() -> int:
+    """Write the flights and the filters, as any other system might; the number of flights."""
+    shutil.rmtree(FOLDER, ignore_errors=True)
+    FOLDER.mkdir(parents=True)
+    flights = flight_events()
+    pq.write_table(flights, FOLDER / "flights.parquet")
+    pq.write_table(flight_filters(FILTERS), FOLDER / "filters.parquet")
+    return len(flights)
+
+
+def published() -> ps.IndexRef:
+    """Subscribe all filters and publish them as version 1."""
+    matcher = pm.Matcher(SCHEMA)
+    matcher.subscribe_many(pq.read_table(FOLDER / "filters.parquet"))
+    return ps.publish(matcher, FOLDER / "alerts", version=1)
+
+
+def busiest(counts: pa.Table) -> list[tuple[str, str, int]]:
+    """The subscriptions that most flights satisfy: key, filter, number of flights."""
+    filters = pq.read_table(FOLDER / "filters.parquet")
+    first = counts.sort_by([("count", "descending"), ("subscription", "ascending")]).slice(0, BUSIEST)
+    text_of = dict(zip(filters["key"].to_pylist(), filters["filter"].to_pylist(), strict=True))
+    return [(row["subscription"], text_of[row["subscription"]], row["count"]) for row in first.to_pylist()]
+
+
+def show(rows: list[tuple[str, str, int]], counted: list[int]) -> None:
+    """A table of the busiest subscriptions, with what Spark SQL counts for the same filter."""
+    print(f"\n{'subscription':<13} {'flights':>8} {'Spark SQL':>10}  filter")
+    for (key, text, flights), again in zip(rows, counted, strict=True):
+        print(f"{key:<13} {flights:>8,} {again:>10,}  {text}")
 
 
 def main() -> int:
-    """Run the demonstration; the exit code is 1 if a result was wrong."""
-    rng = np.random.default_rng(2024)
-    lower, upper = random_boxes(rng)
-    points = rng.random((BATCH, DIMS), dtype=np.float32)
-
-    started = time.perf_counter()
-    index = pm.Index.build(lower, upper)
-    build_s = time.perf_counter() - started
-    means = mean_responses(index, rng)
-    started = time.perf_counter()
-    matches = index.match(points)
-    match_s = time.perf_counter() - started
-
-    change = means["sjf"] / means["fifo"] - 1
-    rows = [
-        ("subscriptions", f"{len(index):,} boxes in {index.dims} dimensions, float32"),
-        ("kernel", pm.active_kernel()),
-        ("build", f"{build_s:.2f} s, {index.nbytes / len(index):.0f} bytes per subscription"),
-        ("batch", f"{BATCH} events, {matches.counts.sum():,} matches"),
-        ("match", f"{match_s / BATCH * 1e6:.1f} µs per event, one thread"),
-        ("mean response", f"first come first served {means['fifo'] * 1e6:,.0f} µs"),
-        ("", f"shortest job first      {means['sjf'] * 1e6:,.0f} µs ({change:+.0%})"),
-    ]
-    for name, value in rows:
-        print(f"{name:<14} {value}")
-    print(f"\nThe {BUSIEST} events of the batch with most matches:")
-    return 0 if print_busiest(points, matches, lower, upper) else 1
+    """Run the pipeline; the exit code is 1 if Spark SQL counts other flights than were matched."""
+    with step("write flights and filters") as told:
+        flights_count = write_inputs()
+        told.text = f"{flights_count:,} flights, {FILTERS:,} filters, Parquet"
+    with step("subscribe and publish") as told:
+        ref = published()
+        told.text = f"{ref.nbytes / 1e6:.0f} MB that executors map"
+    with ExitStack() as stack:
+        with step("start Spark") as told:
+            spark = stack.enter_context(own_session(None, **CONF))
+            told.text = f"{spark.version}, {spark.sparkContext.master}"
+        cores = spark.sparkContext.defaultParallelism
+        flights = spark.read.parquet(str(FOLDER / "flights.parquet"))
+        with step("match") as told:
+            began = time.perf_counter()
+            pairs = ps.match(flights.repartition(4 * cores), ref)
+            pairs.write.parquet(str(FOLDER / "matches"))
+            rate = flights_count / (time.perf_counter() - began)
+            told.text = f"{rate:,.0f} flights a second on {cores} cores, Parquet read and written"
+        with step("count") as told:
+            pairs = spark.read.parquet(str(FOLDER / "matches"))
+            counts = pairs.groupBy("subscription").count().toArrow()
+            rows = busiest(counts)
+            told.text = f"{sum(counts['count'].to_pylist()):,} matches of {len(counts):,} filters"
+        with step("check with Spark SQL") as told:
+            counted = [flights.where(text).count() for _, text, _ in rows]
+            equal = [flights for _, _, flights in rows] == counted
+            told.text = "the same flights" if equal else "OTHER FLIGHTS"
+    show(rows, counted)
+    print(f"\nAll files are in {FOLDER}.")
+    return 0 if equal else 1
 
 
 if __name__ == "__main__":

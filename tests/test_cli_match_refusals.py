@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -140,7 +141,7 @@ def test_an_interrupt_leaves_nothing(tmp_path: Path) -> None:
         (["--refused", "refused.xlsx"], ["refused.xlsx", ".parquet"]),
         (["--json", "out.csv"], ["named twice"]),
         (["--refused", "events.csv"], ["named twice"]),
-        (["--engine", "spark", "--master", "local[2]"], ["--engine spark", "pubmatch_spark"]),
+        (["--engine", "spark", "--master", "local[2]"], ["--engine spark needs pyspark", "pubmatch[spark]"]),
     ],
 )
 def test_bad_options(
@@ -148,22 +149,8 @@ def test_bad_options(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if "spark" in options:
-        monkeypatch.delattr("pubmatch_spark.match_files", raising=False)
+        monkeypatch.setitem(sys.modules, "pyspark", None)
     assert refused_with(run("key,filter\n1,x > 0\n", "x\n1\n", *options), tmp_path, *words)
-
-
-def test_the_spark_package_gets_the_job(run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[Any] = []
-
-    def on_spark(job: MatchJob, master: str | None, notify: Any) -> dict[str, Any]:
-        seen.append(master)
-        return match_files(job, notify)
-
-    monkeypatch.setattr("pubmatch_spark.match_files", on_spark, raising=False)
-    options = ["--engine", "spark", "--master", "local[1]"]
-    assert run("key,filter\n1,x > 0\n", "x\n1\n", *options)[0] == 0
-    assert seen == ["local[1]"]
-    assert pairs(tmp_path / "out.csv") == [(0, 1)]
 
 
 @pytest.mark.parametrize(

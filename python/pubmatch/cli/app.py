@@ -1,7 +1,7 @@
 """The frame around the commands: finds them, runs one, turns its errors into one line and an exit code.
 
 Each module of `pubmatch.cli.commands` is a command or a group of commands and offers `register(app)`; a new
-one needs no other change than its file.
+one needs no other change than its file. A command's docstring ends with a section `Examples`: lines to type.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+import pubmatch
 from pubmatch.cli import commands
+from pubmatch.cli.examples import show_examples
 from pubmatch.cli.output import CommandError
 from pubmatch.errors import CorruptIndexError, PubmatchError
 
@@ -25,7 +27,6 @@ def make_app() -> typer.Typer:
     """Assemble the application from the modules in `pubmatch.cli.commands`."""
     app = typer.Typer(
         help="Tells, for every event, which of millions of subscriptions it satisfies.",
-        add_completion=False,
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,  # plain text: the same on a terminal and in a log
@@ -33,11 +34,25 @@ def make_app() -> typer.Typer:
 
     # With a callback, one command alone is still called by its name.
     @app.callback()
-    def _pubmatch() -> None: ...
+    def _pubmatch(
+        version: Annotated[
+            bool,
+            typer.Option(
+                "--version", help="Show the version and exit.", is_eager=True, callback=_show_version
+            ),
+        ] = False,
+    ) -> None: ...
 
     for module in sorted(pkgutil.iter_modules(commands.__path__), key=lambda found: found.name):
         importlib.import_module(f"{commands.__name__}.{module.name}").register(app)
+    show_examples(app)
     return app
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pubmatch {pubmatch.__version__}")
+        raise typer.Exit
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -39,6 +39,11 @@ class ResponseTimes:
         self._counts += np.bincount(bins, minlength=_BINS)
         self._sum_s += float(seconds.sum())
 
+    def merge(self, other: ResponseTimes) -> None:
+        """Count the response times that another histogram holds."""
+        self._counts += other._counts
+        self._sum_s += other._sum_s
+
     def __len__(self) -> int:
         return int(self._counts.sum())
 

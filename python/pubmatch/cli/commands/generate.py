@@ -45,7 +45,13 @@ def generate(
     event_seed: Annotated[int, typer.Option(min=0, help="Seed of the events.")] = 1,
     json_file: JsonOption = None,
 ) -> None:
-    """Write a workload's arrays lower, upper and events to an .npz file, or flights and filters to tables."""
+    """Write a workload's arrays lower, upper and events to an .npz file, or flights and filters to tables.
+
+    Examples
+    --------
+    pubmatch generate W3 --out W3.npz --scale 0.1
+    pubmatch generate flights --out flights.parquet --subscriptions 1000 --events 5000
+    """
     if workload.lower() == "flights":
         if scale is not None:
             raise CommandError("--scale is for W1 to W7; flights take --subscriptions")

@@ -40,7 +40,13 @@ def build(
     ],
     json_file: JsonOption = None,
 ) -> None:
-    """Bulk-load an index from arrays or a table of bounds and save it."""
+    """Bulk-load an index from arrays or a table of bounds and save it.
+
+    Examples
+    --------
+    pubmatch index build W3.npz --out geofences.pubmatch
+    pubmatch index build bounds.csv --out alerts.pubmatch --json alerts.json
+    """
     lower, upper, ids = _read_table(boxes) if _is_table(boxes) else _read_boxes(boxes)
     with progress("build") as notify:
         notify(f"{len(lower)} boxes", 0.0)
@@ -52,7 +58,12 @@ def build(
 
 
 def info(file: IndexFile, json_file: JsonOption = None) -> None:
-    """Tell what a file of an index or a matcher holds."""
+    """Tell what a file of an index or a matcher holds.
+
+    Examples
+    --------
+    pubmatch index info geofences.pubmatch
+    """
     if is_matcher_file(file):
         description = _matcher_description(pm.Matcher.load(file))
     else:
@@ -62,7 +73,12 @@ def info(file: IndexFile, json_file: JsonOption = None) -> None:
 
 
 def check(file: IndexFile, json_file: JsonOption = None) -> None:
-    """Check a file: checksum, then every envelope, depth, fan-out and bitmap. Exit 1 if it is corrupt."""
+    """Check a file: checksum, then every envelope, depth, fan-out and bitmap. Exit 1 if it is corrupt.
+
+    Examples
+    --------
+    pubmatch index check geofences.pubmatch
+    """
     result: dict[str, Any] = {"name": "index check", "file": str(file), "ok": True, "problem": None}
     try:
         if is_matcher_file(file):

@@ -75,7 +75,13 @@ def match(
     ] = None,
     json_file: JsonOption = None,
 ) -> None:
-    """Write a row (event_id, subscription) for every event and every subscription it satisfies."""
+    """Write a row (event_id, subscription) for every event and every subscription it satisfies.
+
+    Examples
+    --------
+    pubmatch match --subscriptions alerts.parquet --events events.csv --out matches.csv
+    pubmatch match --subscriptions alerts.csv --events events.jsonl --out matches.parquet --threads 2
+    """
     if master is not None and engine is not Engine.SPARK:
         raise CommandError("--master is for --engine spark")
     _check_files([subscriptions, events, schema], [out, refused, json_file])
@@ -102,14 +108,14 @@ def _check_files(read: list[Path | None], written: list[Path | None]) -> None:
 
 
 def _on_spark(job: MatchJob, master: str | None, notify: Any) -> dict[str, Any]:
-    """Hand the job to the Spark package, which not every installation has."""
-    import pubmatch_spark
+    """Hand the job to the Spark package, whose needs not every installation has."""
+    try:
+        import pyspark  # noqa: F401
 
-    run = getattr(pubmatch_spark, "match_files", None)
-    if run is None:
-        raise CommandError("--engine spark: the pubmatch_spark that is installed cannot match files")
-    summary: dict[str, Any] = run(job, master, notify)
-    return summary
+        from pubmatch_spark.file_match import match_files
+    except ModuleNotFoundError as error:
+        raise CommandError(f"--engine spark needs {error.name}: pip install 'pubmatch[spark]'") from None
+    return match_files(job, master, notify)
 
 
 def _lines(summary: dict[str, Any]) -> list[str]:

@@ -1,0 +1,209 @@
+"""What all commands have in common, checked on every one there is: a new command is met here by itself."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shlex
+import subprocess
+import sys
+import typing
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_walk import commands_of, understood
+from typer.models import OptionInfo
+
+import pubmatch as pm
+from pubmatch.cli import main
+from pubmatch.cli.app import make_app
+from pubmatch.cli.output import CommandError, writable_file
+
+SGR_COLOUR = re.compile(r"\x1b\[(?:[\d;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])(?:;[\d;]*)?m")
+COMMANDS = commands_of(make_app())
+
+
+def options(name: str) -> dict[str, tuple[Any, Any]]:
+    """The options of a command: their names as typed, each with its type and what Typer was told."""
+    hints = typing.get_type_hints(COMMANDS[name].callback, include_extras=True)
+    found = {}
+    for argument, hint in hints.items():
+        declared = [told for told in getattr(hint, "__metadata__", ()) if isinstance(told, OptionInfo)]
+        if declared:
+            named = declared[0].default  # within Annotated the first word is a name, not a default
+            name_typed = named if isinstance(named, str) else f"--{argument.replace('_', '-')}"
+            found[name_typed] = (hint.__origin__, declared[0])
+    return found
+
+
+def help_of(name: str, capsys: pytest.CaptureFixture[str]) -> str:
+    assert main([*name.split(), "--help"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    return printed.out
+
+
+def examples_of(name: str, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    _, _, examples = help_of(name, capsys).partition("\n  Examples:\n")
+    return [line.strip() for line in examples.splitlines() if line.strip()]
+
+
+def on_a_terminal(*arguments: str, **environment: str) -> tuple[int, str]:
+    """Run the command with a terminal for stdout and stderr; return its exit code and what was shown."""
+    inherited = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    search_path = os.pathsep.join(filter(None, sys.path))
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "pubmatch", *arguments],
+        env={**inherited, "TERM": "xterm-256color", "PYTHONPATH": search_path, **environment},
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while part := os.read(ours, 4096):
+            shown += part
+    except OSError:  # Linux's way to say that the other side has closed the terminal
+        pass
+    finally:
+        os.close(ours)
+    return process.wait(timeout=60), shown.decode()
+
+
+def test_the_designed_commands_are_there() -> None:
+    designed = "match generate report index:build,info,check reproduce:batch,clustering "
+    designed += "bench:match,sjf,tuner,updates,threads,memory,spark"
+    for word in designed.split():
+        group, _, names = word.partition(":")
+        for name in names.split(","):
+            assert f"{group} {name}".strip() in COMMANDS
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_json_and_documented_options(name: str) -> None:
+    found = options(name)
+    assert found["--json"][1].metavar == "FILE"
+    assert found["--json"][1].callback is writable_file, "refused before the work, not after it"
+    for option, (kind, told) in found.items():
+        assert re.fullmatch(r"--[a-z]+(-[a-z]+)*", option)
+        assert told.help, option
+        assert told.help.endswith("."), f"{option}: {told.help}"
+        if Path in (kind, *typing.get_args(kind)):
+            assert told.metavar in ("FILE", "DIR", "PATH"), option
+
+
+def test_an_option_means_the_same_everywhere() -> None:
+    kinds: dict[str, set[Any]] = defaultdict(set)
+    for name in COMMANDS:
+        for option, (kind, _) in options(name).items():
+            kinds[option] |= set(typing.get_args(kind) or [kind]) - {type(None)}
+    # What `match` reads from files `generate` makes: there the two are numbers.
+    del kinds["--subscriptions"], kinds["--events"]
+    assert {option: found for option, found in kinds.items() if len(found) > 1} == {}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_says_what_it_does_and_shows_examples(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    text = help_of(name, capsys)
+    assert text.startswith(f"Usage: pubmatch {name} [OPTIONS]")
+    assert "\x1b" not in text
+    assert "-----" not in text
+    examples = examples_of(name, capsys)
+    assert examples
+    for example in examples:
+        assert example.startswith(f"pubmatch {name} ") or example == f"pubmatch {name}"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_examples_are_understood(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    examples = examples_of(name, capsys)
+    monkeypatch.chdir(tmp_path)
+    for example in examples:
+        assert understood(example) == name, capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_wrong_usage_is_exit_code_2(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*name.split(), "--nonsense"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith(f"Usage: pubmatch {name}")
+    assert "Traceback" not in printed.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_json_file_that_cannot_be_written_is_bad_input(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    example = examples_of(name, capsys)[0]
+    # The last of two --json counts; it is refused before any work and before other files are looked at.
+    assert main([*shlex.split(example)[1:], "--json", str(tmp_path / "none" / "x.json")]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.fullmatch(r"pubmatch: .*there is no directory .*\n", printed.err)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"pubmatch {pm.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("pubmatch repr", ["reproduce"]),
+        ("pubmatch index ch", ["check"]),
+        ("pubmatch bench match --qu", ["--quick"]),
+    ],
+)
+def test_completion(typed: str, completed: list[str], run_python: Any) -> None:
+    words = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    script = "import sys; from pubmatch.cli import main; sys.exit(main([]))"
+    done = run_python(script, _PUBMATCH_COMPLETE="complete_bash", **words)
+    assert done.stdout.split() == completed
+
+
+def test_completion_can_be_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--show-completion", "bash"]) == 0
+    assert "_PUBMATCH_COMPLETE=complete_bash" in capsys.readouterr().out
+
+
+def test_a_progress_bar_on_a_terminal_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    work = ["generate", "W3", "--scale", "0.01", "--out", str(tmp_path / "W3.npz")]
+    code, shown = on_a_terminal(*work)
+    assert code == 0
+    assert "━" in shown
+    assert SGR_COLOUR.search(shown)
+    assert main(work) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert "\x1b" not in printed.out
+
+
+def test_no_color_is_honoured(tmp_path: Path) -> None:
+    file = str(tmp_path / "W3.npz")
+    for work in (
+        ["generate", "W3", "--scale", "0.01", "--out", file],
+        ["index", "info", "nothing"],
+        ["--help"],
+    ):
+        code, shown = on_a_terminal(*work, NO_COLOR="1")
+        assert code == (2 if "nothing" in work else 0)
+        assert not SGR_COLOUR.search(shown)
+
+
+def test_a_device_needs_no_writable_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda path, mode: path != Path("/dev"))
+    assert writable_file(Path("/dev/null")) == Path("/dev/null")
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(CommandError, match="/dev/null: is not writable"):
+        writable_file(Path("/dev/null"))
