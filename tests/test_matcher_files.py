@@ -6,14 +6,18 @@ import copy
 import os
 import pickle
 import stat
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
+from together import run_together
 
 from pubmatch.errors import ArgumentTypeError, FileAccessError, FormatError, MissingFileError
 from pubmatch.matcher import Matcher
 from pubmatch.matcher_file import _START, matcher_bytes, matcher_from_bytes
 from pubmatch.schema import Category, Integer, Number, Schema, Timestamp
+from pubmatch.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     import subprocess
@@ -184,7 +188,7 @@ def test_wrong_lengths_are_found() -> None:
     for length in [*range(0, 600, 7), *range(600, len(data), 501), len(data) - 1]:
         with pytest.raises(FormatError):
             matcher_from_bytes(data[:length])
-    with pytest.raises(FormatError, match="bytes are not what the head says"):
+    with pytest.raises(FormatError, match="more bytes than the head says"):
         matcher_from_bytes(data + b"\0")
 
 
@@ -237,3 +241,53 @@ def test_the_index_begins_at_a_page() -> None:
     assert data.endswith(index)
     assert (len(data) - len(index)) % 4096 == 0
     assert _START.size == 32
+
+
+def test_books_are_made_when_they_are_wanted(tmp_path: Path) -> None:
+    matcher = small_matcher()
+    matcher.save(tmp_path / "matcher")
+    loaded = Matcher.load(tmp_path / "matcher")
+    books = loaded._subscriptions
+    list(loaded.match(EVENTS))
+    loaded.count(EVENTS)
+    assert len(loaded) == len(matcher)
+    assert books._later is not None  # matching and counting took no filter apart
+    assert loaded.keys() == matcher.keys()
+    assert books._later is None
+    assert_same(matcher, loaded)
+
+
+def test_books_are_made_once_whoever_asks(tmp_path: Path) -> None:
+    small_matcher().save(tmp_path / "matcher")
+    loaded = Matcher.load(tmp_path / "matcher")
+    run_together(*(partial(loaded.subscribe, f"new {number}", "TRUE") for number in range(8)))
+    assert sum(str(key).startswith("new") for key in loaded) == 8
+    assert len(loaded) == len(small_matcher()) + 8
+
+
+def test_ids_in_another_order_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Release 0.1.0 did not give the boxes of one subscription neighbouring ids."""
+
+    def scattered(self: Subscriptions, first: int, owner: Any, count: int) -> Any:
+        ids = owner + first
+        several = np.flatnonzero(np.bincount(owner)[owner] > 1)[::-1]
+        several = np.concatenate([several[::2], several[1::2]])
+        ids[several] = self.snapshot.keys.share(ids[several])
+        return ids
+
+    matcher = Matcher(SCHEMA)
+    texts = [f"price <> {number}" if number % 2 else f"volume NOT IN ({number}, 90)" for number in range(40)]
+    with monkeypatch.context() as patch:
+        patch.setattr(Subscriptions, "_new_ids", scattered)
+        matcher.subscribe_many({"key": range(40), "filter": texts})
+        matcher.save(tmp_path / "matcher")
+    loaded = Matcher.load(tmp_path / "matcher")
+    fresh = Matcher(SCHEMA)
+    fresh.subscribe_many({"key": range(40), "filter": texts})
+    events = [{"price": 3.0, "volume": 4}, {"volume": 90}, {"price": 5.0}]
+    for one in (loaded, fresh):
+        assert all(one.unsubscribe(key) for key in range(5, 25))
+        one.subscribe(3, "price < 1 OR price > 2", replace=True)
+    assert [sorted(keys) for keys in loaded.match(events)] == [sorted(keys) for keys in fresh.match(events)]
+    assert loaded.stats()["boxes"] == fresh.stats()["boxes"]
+    loaded._subscriptions.snapshot.index.check()

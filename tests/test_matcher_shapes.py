@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -246,6 +247,9 @@ class ParserOnly(Shapes):
     def _plan(self, template: str) -> None:
         return None
 
+    def _template(self, text: str) -> None:
+        return None
+
 
 def encoded(shapes: Shapes, texts: FilterTexts, schema: Schema = SCHEMA) -> tuple[Any, Any, Any, Any]:
     """Owner, bounds and errors of many texts, boxes in one order."""
@@ -344,7 +348,8 @@ def test_any_bytes_come_together_again(texts: list[str]) -> None:
     assert [together.text(row) for row in range(len(texts))] == texts
     for row in range(len(texts)):
         template, literals = together.row(row)
-        assert not literals or not any(mark in template for mark in ('"', "'", "$", "\\", "--", "/*"))
+        bare = re.sub('"[^"]*"', "", template)
+        assert not literals or not any(mark in bare for mark in ('"', "'", "$", "\\", "--", "/*"))
 
 
 def test_the_simple_ones_are_recognised() -> None:

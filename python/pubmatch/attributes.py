@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from pubmatch.errors import PubmatchError, SchemaError
+from pubmatch.shown import shown
 from pubmatch.timestamps import to_datetime, to_micros
 
 __all__ = [
@@ -167,7 +168,7 @@ def _finite(value: object) -> float:
     except OverflowError:
         limit = math.inf
     if not math.isfinite(limit):
-        raise SchemaError(f"{value!r} is not finite")
+        raise SchemaError(f"{shown(value)} is not finite")
     return limit + 0.0  # no negative zero
 
 
@@ -176,7 +177,7 @@ def _whole(value: object) -> int:
         raise SchemaError(f"{value!r} is not an integer")
     whole = int(value)
     if not INTEGER_LIMITS[0] <= whole <= INTEGER_LIMITS[1]:
-        raise SchemaError(f"{value} is not an int64")
+        raise SchemaError(f"{shown(value)} is not an int64")
     return whole
 
 

@@ -1,21 +1,24 @@
 """Columns of bounds as filter texts: one comparison for every bound that is there.
 
-A row's template follows from which bounds it has, and its literals are the bounds as SQL writes them.
+A row's template follows from which bounds it has, and its literals are the bounds as SQL writes them. A bound
+that no filter can have makes its row a bad one; a column of the wrong type is an error of the whole table.
 """
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pubmatch.distinct import distinct_rows
 from pubmatch.encoding.columns import column_of
-from pubmatch.encoding.points import checked_values
+from pubmatch.encoding.points import checked_values, has_values, row_error
+from pubmatch.errors import FilterError
 from pubmatch.filter_texts import MARK, SURROGATES, FilterTexts
 from pubmatch.filters.predicates import name_text
 from pubmatch.schema import Boolean, Category, Number, Timestamp
-from pubmatch.timestamps import from_micros, timestamp_text
+from pubmatch.timestamps import from_micros, timestamp_text, to_micros
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,15 +27,20 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pubmatch.encoding.columns import Column
+    from pubmatch.errors import PubmatchError
     from pubmatch.schema import Schema
 
 __all__ = ["bound_texts"]
 
+_UNBOUNDED = {"min": -np.inf, "max": np.inf}
+_FIRST_MOMENT = to_micros(datetime.min.replace(tzinfo=UTC))
+_LAST_MOMENT = to_micros(datetime.max.replace(tzinfo=UTC))
+
 
 def bound_texts(
     columns: Mapping[str, Any], bounds: Mapping[str, tuple[str, str]], schema: Schema, rows: int
-) -> FilterTexts:
-    r"""The filter of each row of a table of bounds.
+) -> tuple[FilterTexts, dict[int, PubmatchError]]:
+    r"""The filter of each row of a table of bounds, and the errors of rows that have a bad bound.
 
     Parameters
     ----------
@@ -49,7 +57,8 @@ def bound_texts(
     --------
     >>> from pubmatch.schema import Number, Schema
     >>> columns = {"x_min": [1.5, None], "x_max": [2.5, 7.0]}
-    >>> texts = bound_texts(columns, {"x_min": ("x", "min"), "x_max": ("x", "max")}, Schema(x=Number()), 2)
+    >>> bounds = {"x_min": ("x", "min"), "x_max": ("x", "max")}
+    >>> texts, errors = bound_texts(columns, bounds, Schema(x=Number()), 2)
     >>> texts.text(0), texts.text(1)
     ('x >= 1.5e0 AND x <= 2.5e0', 'x <= 7e0')
     """
@@ -58,13 +67,15 @@ def bound_texts(
     present = np.zeros((rows, len(columns)), np.bool_, order="F")
     parts: list[str] = []
     literals = [pa.array([], pa.large_binary())]
+    bad = _BadRows(rows)
     for place, (title, values) in enumerate(columns.items()):
         name, side = bounds[title]
         column = column_of(values, title)
         parts.append(f"{name_text(name)} {'>=' if side == 'min' else '<='} {MARK}")
-        if column.kind != "empty":
-            known = checked_values(column, schema[name], title)
-            present[:, place] = there = _present(column, side)
+        if has_values(column, schema[name]):
+            known = checked_values(column, schema[name], title, bad.note)
+            bad.check(column, known, schema[name], title, side)
+            present[:, place] = there = _present(column, side) & ~bad.rows
             literals.append(_literals(known[there], schema[name], column.words))
     _, first, template_of = distinct_rows(present)
     templates = [
@@ -72,7 +83,40 @@ def bound_texts(
         for flags in present[first].tolist()
     ]
     ends, data = _packed(pa.concat_arrays(literals), present)
-    return FilterTexts(templates, template_of.astype(np.int32), ends, data)
+    return FilterTexts(templates, template_of.astype(np.int32), ends, data), bad.errors
+
+
+class _BadRows:
+    """The rows that have a bound that no filter can have, and the first error of each."""
+
+    def __init__(self, count: int) -> None:
+        self.rows = np.zeros(count, np.bool_)
+        self.errors: dict[int, PubmatchError] = {}
+
+    def note(self, wrong: NDArray[np.bool_], column: Column, title: str, rule: str) -> None:
+        """Take down the rows that are wrong: their values do not fit the attribute."""
+        for row in np.flatnonzero(wrong).tolist():
+            self.errors.setdefault(row, row_error(row, column, title, rule))
+        self.rows |= wrong
+
+    def _refuse(self, wrong: NDArray[np.bool_], column: Column, title: str, rule: str) -> None:
+        """Take down the rows that are wrong: no filter compares with their values."""
+        for row in np.flatnonzero(wrong).tolist():
+            self.errors.setdefault(row, FilterError(str(row_error(row, column, title, rule))))
+        self.rows |= wrong
+
+    def check(self, column: Column, values: NDArray[Any], kind: Any, title: str, side: str) -> None:
+        """Take down rows whose bound cannot be written as SQL."""
+        if isinstance(kind, Number):
+            wrong = np.isinf(column.values) if column.kind == "float" else np.zeros(len(column), np.bool_)
+            wrong &= column.values != _UNBOUNDED[side]
+            self._refuse(wrong, column, title, "is no bound that a value could reach")
+        elif isinstance(kind, Timestamp):
+            far = ((values < _FIRST_MOMENT) | (values > _LAST_MOMENT)) & ~column.is_missing()
+            self._refuse(far, column, title, "lies outside the years 1 to 9999")
+        elif column.words is not None and any(MARK in word for word in column.words):
+            marked = np.array([MARK in word for word in column.words], np.bool_)
+            self._refuse(marked[values] & ~column.is_missing(), column, title, "holds the null character")
 
 
 def _packed(literals: pa.Array, present: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
@@ -107,8 +151,7 @@ def _present(column: Column, side: str) -> NDArray[np.bool_]:
     present = np.ones(len(column), np.bool_) if column.missing is None else ~column.missing
     if column.kind == "float":
         # As on the index, an infinite bound is none.
-        none = -np.inf if side == "min" else np.inf
-        present &= ~np.isnan(column.values) & (column.values != none)
+        present &= ~np.isnan(column.values) & (column.values != _UNBOUNDED[side])
     return present
 
 
@@ -136,13 +179,13 @@ def _listed(texts: list[str], places: NDArray[Any]) -> pa.Array:
 
 
 def _number_literals(values: NDArray[np.float64]) -> pa.Array:
-    """Literals that are read as exactly these doubles; infinities are left to the parser to refuse."""
+    """Literals that are read as exactly these doubles."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     texts = pa.array(values, pa.float64()).cast(pa.large_string())
     nothing, exponent = pa.scalar("", pa.large_string()), pa.scalar("e0", pa.large_string())
-    as_is = pc.or_(pc.match_substring(texts, "e"), pa.array(np.isinf(values)))
+    as_is = pc.match_substring(texts, "e")
     with_exponent = pc.binary_join_element_wise(texts, nothing, exponent)
     if pc.any(as_is).as_py():
         with_exponent = pc.if_else(as_is, texts, with_exponent)

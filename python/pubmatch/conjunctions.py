@@ -16,8 +16,8 @@ import numpy as np
 from pubmatch.encoding.axes import LARGEST_BOUND, LOWEST, encode_integers
 from pubmatch.encoding.bounds import unconstrained
 from pubmatch.errors import ArgumentError
-from pubmatch.filter_texts import SURROGATES
 from pubmatch.filters.patterns import prefix_end
+from pubmatch.literal_columns import LiteralColumns
 from pubmatch.schema import Category, Integer, Number
 from pubmatch.timestamps import parse_timestamp, to_micros
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 __all__ = ["Comparisons"]
 
 _INTEGER = re.compile(r"-?[0-9]+\Z")
-_FEW = 256  # rows that are not worth an Arrow array
 _EXACT = 2.0**53
 # Upper bounds come first: where there is no lower one, any value will do that is not missing.
 _ORDER = ("<", "<=", "like", "=", ">", ">=")
@@ -108,7 +107,7 @@ class Comparisons:
     def _convert(
         self, texts: FilterTexts, plans: Sequence[Plan | None], first_box: NDArray[np.int64]
     ) -> None:
-        literals = _Literals(texts)
+        literals = LiteralColumns(texts)
         apart = [number for number, plan in enumerate(plans) if plan and plan.apart]
         values = np.zeros(len(literals)) if apart else None
         first_literal = np.cumsum(texts.literal_counts()) - texts.literal_counts()
@@ -182,54 +181,6 @@ class Comparisons:
                 self.planned[rows[~fine.all(axis=1)]] = False
 
 
-class _Literals:
-    """The literals of all rows: a list where there are few, else an Arrow array."""
-
-    def __init__(self, texts: FilterTexts) -> None:
-        self._list: list[str] | None = None
-        self._floats: NDArray[np.float64] | None = None
-        self._column: Any = None
-        if len(texts) <= _FEW:
-            self._list = texts.literal_list()
-        else:
-            self._column = texts.literal_column()
-            self._floats = _cast(self._column)
-
-    def __len__(self) -> int:
-        return len(self._column if self._list is None else self._list)
-
-    def distinct(self, places: NDArray[np.int64]) -> tuple[list[str], NDArray[np.int64]]:
-        """The different strings at `places`, and which of them each is."""
-        if self._list is not None:
-            known: dict[str, int] = {}
-            codes = [known.setdefault(self._list[place], len(known)) for place in places.tolist()]
-            return list(known), np.array(codes, np.int64)
-        encoded = self._column.take(places).dictionary_encode()
-        words = [word.decode("utf-8", SURROGATES) for word in encoded.dictionary.to_pylist()]
-        return words, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-
-    def floats(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The literals at `places` as numbers, NaN if they are none."""
-        if self._floats is not None:
-            return self._floats[places]
-        numbers = None if self._list is not None else _cast(self._column.take(places))
-        if numbers is None:
-            words, codes = self.distinct(places)
-            numbers = np.fromiter(map(_float, words), np.float64, len(words))[codes]
-        return numbers
-
-
-def _cast(column: Any) -> NDArray[np.float64] | None:
-    """The literals of an Arrow array as numbers; None if not all of them are."""
-    import pyarrow as pa
-
-    try:
-        numbers: NDArray[np.float64] = column.view(pa.large_string()).cast(pa.float64()).to_numpy()
-    except pa.ArrowInvalid:
-        return None
-    return numbers
-
-
 def _columns(
     template_of: NDArray[np.int32],
     plans: Sequence[Plan | None],
@@ -262,7 +213,7 @@ def _columns(
 
 
 def _positions(
-    literals: _Literals, places: NDArray[np.int64], kind: Any, op: str
+    literals: LiteralColumns, places: NDArray[np.int64], kind: Any, op: str
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Positions on the axis, and which literals were fit for it."""
     if isinstance(kind, Number):
@@ -293,13 +244,6 @@ def _end_of_prefix(pattern: str) -> str | None:
 def _is_text(literal: str) -> bool:
     """Whether the literal is valid Unicode, as the parser demands."""
     return literal.isascii() or not any("\ud800" <= character <= "\udfff" for character in literal)
-
-
-def _float(literal: str) -> float:
-    try:
-        return float(literal)
-    except ValueError:
-        return math.nan
 
 
 def _integer(literal: str) -> int | None:

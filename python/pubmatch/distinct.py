@@ -28,6 +28,9 @@ def distinct_rows(
     words = np.zeros((rows, max(-(-width // 64), 1) * 8), np.uint8)
     words[:, : -(-width // 8)] = np.packbits(flags, axis=1)
     packed = words.view(np.uint64)
+    if rows == 1:
+        alone = np.zeros(1, np.int64)
+        return packed.ravel() if packed.shape[1] == 1 else packed, alone, alone
     # Sorting single words is many times faster than sorting rows.
     single = packed.ravel() if packed.shape[1] == 1 else packed
     distinct, first, place = np.unique(single, axis=0, return_index=True, return_inverse=True)

@@ -97,7 +97,7 @@ class FilterStore:
         ends = numbers_in(parts["ends"], np.int64, count)
         try:
             templates = json.loads(parts["templates"])
-            parts["literals"].decode("utf-8", SURROGATES)
+            str(parts["literals"], "utf-8", SURROGATES)
         except ValueError as error:
             raise FormatError(f"the filters cannot be read: {error}") from None
         if not isinstance(templates, list) or not all(isinstance(template, str) for template in templates):
@@ -109,9 +109,9 @@ class FilterStore:
         if count and (ends[0] < 0 or np.any(np.diff(ends) < 0) or int(ends[-1]) != len(parts["literals"])):
             raise FormatError("the filters' literals do not end where they should")
         _check_literals(templates, template_of, ends, parts["literals"])
-        store._template_of = array("i", template_of.tolist())
-        store._ends = array("q", ends.tolist())
-        store._literals = bytearray(parts["literals"])
+        store._template_of.frombytes(parts["template_of"])
+        store._ends.frombytes(parts["ends"])
+        store._literals += parts["literals"]
         return store
 
     def _template_number(self, template: str) -> int:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pubmatch.errors import ArgumentError, ArgumentTypeError
+from pubmatch.shown import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-__all__ = ["FIRST_SHARED", "Key", "KeyTable", "checked_key"]
+__all__ = ["FIRST_SHARED", "Key", "KeyTable", "checked_key", "checked_keys"]
 
 Key = str | int
 
@@ -53,9 +54,9 @@ def checked_key(key: Any) -> Key:
     if isinstance(key, int | np.integer) and not isinstance(key, bool):
         number = int(key)
         if not _INT64_MIN <= number <= _INT64_MAX:
-            raise ArgumentError(f"key {number} does not fit int64")
+            raise ArgumentError(f"key {shown(number)} does not fit int64")
         return number
-    raise ArgumentTypeError(f"a key must be a string or an integer, got {key!r}")
+    raise ArgumentTypeError(f"a key must be a string or an integer, got {shown(key)}")
 
 
 class KeyTable:
@@ -73,13 +74,15 @@ class KeyTable:
     [7, 'a']
     """
 
-    __slots__ = ("_arrow", "_keys", "_objects", "_shared", "_shared_count", "_strings")
+    __slots__ = ("_arrow", "_ascending", "_keys", "_objects", "_shared", "_shared_count", "_strings")
 
     def __init__(self, keys: Iterable[Key] = (), shared: NDArray[np.int64] | None = None) -> None:
         self._keys: list[Key] = list(keys)
-        self._strings = sum(isinstance(key, str) for key in self._keys)
+        self._strings = _count_strings(self._keys)
         self._shared = np.empty(0, np.int64) if shared is None else shared
         self._shared_count = len(self._shared)
+        # Files of release 0.1.0 may hold them in another order.
+        self._ascending = bool((self._shared[1:] >= self._shared[:-1]).all())
         self._objects: NDArray[Any] = np.empty(0, object)
         self._arrow: pa.Array | None = None
 
@@ -97,12 +100,12 @@ class KeyTable:
     def extend(self, keys: Sequence[Key]) -> int:
         """Append `keys` and return the slot of the first."""
         first = len(self._keys)
-        self._strings += sum(isinstance(key, str) for key in keys)
+        self._strings += _count_strings(keys)
         self._keys.extend(keys)
         return first
 
     def share(self, slots: NDArray[np.int64]) -> NDArray[np.int64]:
-        """New ids for boxes of the given slots."""
+        """New ids for boxes of the given slots, which ascend and are later than all before."""
         count = self._shared_count
         if count + len(slots) > len(self._shared):
             grown = np.empty(max(2 * len(self._shared), count + len(slots), 64), np.int64)
@@ -116,6 +119,24 @@ class KeyTable:
     def shared(self) -> NDArray[np.int64]:
         """The slots of all shared ids given so far."""
         return self._shared[: self._shared_count]
+
+    def ids_of(self, slot: int) -> NDArray[np.int64]:
+        """The ids of a slot's boxes.
+
+        Examples
+        --------
+        >>> table = KeyTable(["a", "b"])
+        >>> (table.share(np.array([1, 1])) - FIRST_SHARED).tolist(), table.ids_of(0).tolist()
+        ([0, 1], [0])
+        >>> (table.ids_of(1) - FIRST_SHARED).tolist()
+        [0, 1]
+        """
+        shared = self.shared
+        if self._ascending:
+            places = np.arange(*shared.searchsorted([slot, slot + 1]))
+        else:
+            places = np.flatnonzero(shared == slot)
+        return places + FIRST_SHARED if len(places) else np.array([slot], np.int64)
 
     def slots_of(self, ids: NDArray[np.int64]) -> NDArray[np.int64]:
         """The slot of each id."""
@@ -174,3 +195,23 @@ class KeyTable:
         if 0 < self._strings < len(self._keys):
             return pa.array([str(key) for key in keys], kind)
         return pa.array(keys, kind)
+
+
+def checked_keys(keys: list[Any]) -> list[Key]:
+    """`keys` as plain strings and integers, each checked as by `checked_key`.
+
+    Examples
+    --------
+    >>> checked_keys(["a", 7])
+    ['a', 7]
+    """
+    types = set(map(type, keys))
+    if types == {int} and _INT64_MIN <= min(keys) <= max(keys) <= _INT64_MAX:
+        return keys
+    if types == {str} and all(map(str.isascii, keys)):
+        return keys
+    return [checked_key(key) for key in keys]
+
+
+def _count_strings(keys: Iterable[Key]) -> int:
+    return list(map(type, keys)).count(str)

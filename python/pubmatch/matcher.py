@@ -104,7 +104,10 @@ class Matcher:
             taken = name in self._subscriptions.slot_of
             if taken and not replacing:
                 raise ArgumentError(f"key {name!r} is taken; replace=True takes its place")
-            prepared = self._subscriptions.shapes.prepare(split_texts([text]))
+            try:
+                prepared = self._subscriptions.shapes.prepare(split_texts([text]))
+            except FilterError as error:
+                raise FilterError(f"subscription {name!r}: {error}") from None
             if prepared.refused:
                 raise FilterError(f"subscription {name!r}: {prepared.refused[0]}")
             self._subscriptions.add([name], prepared, name if taken else None)
@@ -320,7 +323,8 @@ class Matcher:
         path : path-like
             The file.
         mmap : bool
-            Taken as for `Index.load`, but a matcher is always read into memory.
+            Taken as for `Index.load`, but a matcher is always read into memory. The filters and the table
+            of keys are taken apart when a subscription is first added, removed or looked at.
         verify : bool
             Verify the checksums of all sections; the index checks its own in any case.
 
@@ -342,7 +346,7 @@ class Matcher:
         return self._subscriptions.max_boxes
 
     def __len__(self) -> int:
-        return len(self._subscriptions.slot_of)
+        return len(self._subscriptions)
 
     def __contains__(self, key: object) -> bool:
         try:
@@ -377,8 +381,12 @@ class Matcher:
 
         def attempt() -> tuple[Snapshot, Found]:
             snapshot = self._subscriptions.snapshot
-            columns = event_columns(table, snapshot.schema.names)
-            points = encode_points(columns, snapshot.schema, snapshot.labels)
+            points = None
+            if type(table) is list and len(table) == 1 and type(table[0]) is dict:
+                points = snapshot.single.point(table[0], snapshot.labels)
+            if points is None:
+                columns = event_columns(table, snapshot.schema.names)
+                points = encode_points(columns, snapshot.schema, snapshot.labels)
             return snapshot, ask(snapshot, points)
 
         for _ in range(_ATTEMPTS):

@@ -10,14 +10,14 @@ file is ever executed.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import struct
 import tempfile
 import zlib
-from array import array
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -26,12 +26,14 @@ from pubmatch.encoding.labels import Labels
 from pubmatch.errors import FormatError, PubmatchError, file_access_error
 from pubmatch.filter_store import FilterStore, numbers_in
 from pubmatch.index import Index
-from pubmatch.keys import FIRST_SHARED, KeyTable, checked_key
+from pubmatch.keys import FIRST_SHARED, KeyTable, checked_keys
 from pubmatch.schema import Category, Schema
-from pubmatch.subscriptions import Snapshot, Subscriptions, ids_by_slot
+from pubmatch.subscriptions import Later, Snapshot, Subscriptions, collector_paused
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from pubmatch.keys import Key
 
 __all__ = ["is_matcher_file", "matcher_bytes", "matcher_from_bytes", "read_matcher", "write_matcher"]
 
@@ -39,6 +41,7 @@ _MAGIC = b"\x89PMMATCHER\r\n\x1a\n\0\0"
 _VERSION = 1
 _START = struct.Struct("<16sIIQ")
 _ALIGNMENT = 4096
+_LONGEST_HEAD = 1 << 16
 _FILTERS = ("templates", "template_of", "ends", "literals")
 _SECTIONS = (
     "schema", "settings", "keys", "live", "shared", *_FILTERS, "combinations", "combination_of", "labels",
@@ -95,13 +98,11 @@ def read_matcher(path: str | os.PathLike[str], mmap: bool, verify: bool) -> Subs
     verified = checked_flag("verify", verify)
     try:
         with open(name, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise file_access_error(error, name) from None
-    try:
-        return matcher_from_bytes(data, verified)
+            return _read(file, verified)
     except FormatError as error:
         raise FormatError(f"{name}: {error}") from None
+    except OSError as error:
+        raise file_access_error(error, name) from None
 
 
 def matcher_bytes(subscriptions: Subscriptions) -> bytes:
@@ -127,9 +128,14 @@ def matcher_from_bytes(data: bytes, verify: bool = True) -> Subscriptions:
     FormatError
         The bytes are foreign, newer, truncated or corrupted.
     """
+    return _read(io.BytesIO(data), verify)
+
+
+def _read(file: BinaryIO, verify: bool) -> Subscriptions:
     try:
-        return _subscriptions(_split(data, verify))
-    except FormatError:
+        with collector_paused():
+            return _subscriptions(_split(file, verify))
+    except (FormatError, OSError):
         raise
     except (PubmatchError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise FormatError(f"the matcher's sections contradict each other: {error}") from None
@@ -157,78 +163,89 @@ def _head(sections: dict[str, bytes]) -> bytes:
     return _json({"sections": rows})
 
 
-def _split(data: bytes, verify: bool) -> dict[str, bytes]:
+def _split(file: BinaryIO, verify: bool) -> dict[str, bytes]:
     """The sections of a file whose head is sound and names exactly what follows."""
-    if len(data) < _START.size or not data.startswith(_MAGIC):
+    start = file.read(_START.size)
+    if len(start) < _START.size or not start.startswith(_MAGIC):
         raise FormatError("not a matcher file")
-    _, version, checksum, length = _START.unpack_from(data)
+    _, version, checksum, length = _START.unpack(start)
     if version != _VERSION:
         raise FormatError(f"version {version} of the matcher file; this release reads version {_VERSION}")
-    head = data[_START.size : _START.size + length]
+    head = file.read(length) if length <= _LONGEST_HEAD else b""
     if len(head) != length or zlib.crc32(head) != checksum:
         raise FormatError("the head is damaged")
     rows = json.loads(head)["sections"]
     if [row[0] for row in rows] != list(_SECTIONS):
         raise FormatError("the head names other sections than this release knows")
-    begin = _START.size + length
-    if begin + sum(row[1] for row in rows) != len(data):
-        raise FormatError(f"{len(data)} bytes are not what the head says")
     sections = {}
     for name, size, checksum in rows:
-        section = data[begin : begin + size]
-        if (verify or name == "padding") and zlib.crc32(section) != checksum:
+        section = file.read(size) if size > 0 else b""
+        if len(section) != size:
+            raise FormatError(
+                f"the section {name!r} has {len(section)} bytes, which are not what the head says"
+            )
+        # The index verifies its own checksum.
+        if name != "index" and (verify or name == "padding") and zlib.crc32(section) != checksum:
             raise FormatError(f"the section {name!r} is damaged")
         sections[name] = section
-        begin += size
+    if file.read(1):
+        raise FormatError("there are more bytes than the head says")
     return sections
 
 
 def _subscriptions(sections: dict[str, bytes]) -> Subscriptions:
+    index = Index.from_bytes(sections.pop("index"))
     schema = Schema.from_json(sections["schema"])
     settings = json.loads(sections["settings"])
     count, max_boxes = settings["slots"], settings["max_boxes"]
     if type(count) is not int or type(max_boxes) is not int or max_boxes < 1:
         raise FormatError(f"bad settings {settings}")
-    given = json.loads(sections["keys"])
-    keys = [checked_key(key) for key in given]
+    keys = checked_keys(json.loads(sections["keys"]))
     if len(keys) != count:
         raise FormatError(f"{len(keys)} keys for {count} slots")
     shared = _int64(sections["shared"])
     live = _int64(sections["live"])
-    _check_slots(live, count, unique=True)
-    _check_slots(shared, count, unique=False)
+    _check_slots(live, count)
+    _check_slots(shared, count)
+    _check_ids(index, schema, count, live, shared)
     books = Subscriptions(schema, max_boxes)
-    books.store = FilterStore.from_arrays({name: sections[name] for name in _FILTERS}, count)
-    books.slot_of = {keys[slot]: slot for slot in live.tolist()}
-    if len(books.slot_of) != len(live):
-        raise FormatError("a key has two subscriptions")
+    filters = {name: sections[name] for name in _FILTERS}
+    books.postpone(Later(len(live), lambda: (_slot_of(keys, live), FilterStore.from_arrays(filters, count))))
     combinations = [bytes.fromhex(combination) for combination in json.loads(sections["combinations"])]
     books.combinations = {combination: number for number, combination in enumerate(combinations)}
-    numbers = numbers_in(sections["combination_of"], np.int32, count)
-    _check_slots(numbers, len(combinations), unique=False)
-    books.combination_of = array("i", numbers.tolist())
-    index = Index.from_bytes(sections["index"])
-    _adopt_ids(books, index, live, shared)
+    _check_slots(numbers_in(sections["combination_of"], np.int32, count), len(combinations))
+    books.combination_of.frombytes(sections["combination_of"])
     labels = _labels(json.loads(sections["labels"]), schema)
-    books.snapshot = Snapshot(schema, index, labels, KeyTable(keys, shared.copy()))
+    books.snapshot = Snapshot.of(schema, index, labels, KeyTable(keys, shared.copy()))
     return books
 
 
-def _adopt_ids(
-    books: Subscriptions, index: Index, live: NDArray[np.int64], shared: NDArray[np.int64]
+def _slot_of(keys: list[Key], live: NDArray[np.int64]) -> dict[Key, int]:
+    slots = live.tolist()
+    found = dict(zip(map(keys.__getitem__, slots), slots, strict=True))
+    if len(found) != len(slots):
+        raise FormatError("a key has two subscriptions")
+    return found
+
+
+def _check_ids(
+    index: Index, schema: Schema, count: int, live: NDArray[np.int64], shared: NDArray[np.int64]
 ) -> None:
-    """Note the ids of subscriptions with several boxes, after checking that the index has the right ids."""
+    """Refuse an index that does not have exactly the boxes of the living subscriptions."""
     dims = index.dims
-    if dims != len(books.snapshot.schema) or index.dtype != np.float64:
+    if dims != max(len(schema), 1) or index.dtype != np.float64:
         raise FormatError(
             f"the index has {dims} dimensions of {index.dtype}, the schema has other attributes"
         )
-    of_living = np.flatnonzero(np.isin(shared, live))
-    books.shared_ids = ids_by_slot(shared[of_living], of_living + FIRST_SHARED)
-    single = live[~np.isin(live, shared)]
-    wanted = np.sort(np.concatenate([single, of_living + FIRST_SHARED]))
-    found = np.sort(index.intersecting(np.full(dims, -np.inf), np.full(dims, np.inf)).ids)
-    if not np.array_equal(wanted, found):
+    alive, several = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+    alive[live], several[shared] = True, True
+    wanted = np.concatenate([alive & ~several, alive[shared]])
+    ids = index.intersecting(np.full(dims, -np.inf), np.full(dims, np.inf)).ids
+    places = np.where(ids < FIRST_SHARED, ids, ids - (FIRST_SHARED - count))
+    found = np.zeros(len(wanted), np.bool_)
+    fits = (ids >= 0) & (places < len(wanted)) & ((ids < count) | (ids >= FIRST_SHARED))
+    found[places[fits]] = True
+    if not fits.all() or len(ids) != np.count_nonzero(found) or not np.array_equal(wanted, found):
         raise FormatError("the index has other boxes than the subscriptions")
 
 
@@ -239,11 +256,9 @@ def _labels(document: Any, schema: Schema) -> dict[str, Labels]:
     return {name: Labels.from_lists(*document[name]) for name in names}
 
 
-def _check_slots(slots: NDArray[Any], count: int, unique: bool) -> None:
+def _check_slots(slots: NDArray[Any], count: int) -> None:
     if len(slots) and not 0 <= int(slots.min()) <= int(slots.max()) < count:
         raise FormatError(f"a number is not from 0 to {count - 1}")
-    if unique and len(np.unique(slots)) != len(slots):
-        raise FormatError("a slot appears twice")
 
 
 def _int64(data: bytes) -> NDArray[np.int64]:

@@ -104,12 +104,15 @@ class MatcherResult:
         return len(self._matches)
 
     def __getitem__(self, event: SupportsIndex) -> list[Key]:
-        offsets, slots = self._slots()
-        length = len(offsets) - 1
+        length = len(self)
         number = operator.index(event)
         if not -length <= number < length:
             raise IndexError(f"event {number} of {length}")
         number %= length
+        if self._rows is None:  # one event alone takes no sorting
+            slots = self._table.slots_of(self._matches[number])
+            return self._table.listed(np.array(list(dict.fromkeys(slots.tolist())), np.int64))
+        offsets, slots = self._rows
         return self._table.listed(slots[offsets[number] : offsets[number + 1]])
 
     def __iter__(self) -> Iterator[list[Key]]:

@@ -14,7 +14,8 @@ from pubmatch.bound_columns import bound_texts
 from pubmatch.encoding.events import table_columns
 from pubmatch.errors import ArgumentError, ArgumentTypeError, FilterError, PubmatchError
 from pubmatch.filter_texts import MARK
-from pubmatch.keys import checked_key
+from pubmatch.keys import checked_key, checked_keys
+from pubmatch.shown import shown
 from pubmatch.text_splitting import split_column, split_texts
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Refusal:
     error: PubmatchError
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _BadKey:
     """What a row has for a key and cannot be one."""
 
@@ -78,7 +79,7 @@ class SubscriptionTable:
         refusals = [self._refusal(row, refused[row]) for row in sorted(refused)]
         if refusals and not collect:
             first = refusals[0]
-            raise type(first.error)(f"row {first.row}, key {first.key!r}: {first.error}") from None
+            raise type(first.error)(f"row {first.row}, key {shown(first.key)}: {first.error}") from None
         if prepared.refused:
             keys = [keys[place] for place in prepared.kept.tolist()]
         return keys, prepared, refusals
@@ -153,7 +154,7 @@ def read_subscriptions(table: Any, key: str, filter: str, schema: Schema) -> Sub
     if not columns:
         raise ArgumentError(f"table has neither a column {filter!r} of filters nor columns of bounds")
     ordered = {title: columns[title] for title in bounds if title in columns}
-    return SubscriptionTable(keys, bound_texts(ordered, bounds, schema, rows), {})
+    return SubscriptionTable(keys, *bound_texts(ordered, bounds, schema, rows))
 
 
 def refusals_table(refused: list[Refusal]) -> pa.Table:
@@ -161,7 +162,7 @@ def refusals_table(refused: list[Refusal]) -> pa.Table:
     import pyarrow as pa
 
     keys = [refusal.key for refusal in refused]
-    whole = all(type(key) is int for key in keys) and bool(keys)
+    whole = bool(keys) and all(type(key) is int and -(2**63) <= key < 2**63 for key in keys)
     return pa.table(
         {
             "row": pa.array([refusal.row for refusal in refused], pa.int64()),
@@ -176,7 +177,10 @@ def refusals_table(refused: list[Refusal]) -> pa.Table:
 
 def _shown(value: Any) -> str | None:
     """`value` as text that Arrow can hold."""
-    return None if value is None else str(value).encode("utf-8", "backslashreplace").decode()
+    if value is None:
+        return None
+    text = value if isinstance(value, str) else shown(value)
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _listed(columns: dict[str, Any]) -> str:
@@ -195,9 +199,10 @@ def _objects(values: Any) -> list[Any]:
 
 
 def _keys(values: list[Any]) -> list[Key | _BadKey]:
-    if set(map(type, values)) == {str} and all(map(str.isascii, values)):
-        return values
-    return [_key(value) for value in values]
+    try:
+        return checked_keys(values)  # type: ignore[return-value]
+    except PubmatchError:
+        return [_key(value) for value in values]
 
 
 def _key(value: Any) -> Key | _BadKey:
@@ -235,7 +240,7 @@ def _text_column(values: Any) -> pa.Array | None:
         return None
     from pubmatch.encoding.arrow_columns import one_chunk
 
-    return one_chunk(values.cast(pa.large_string()))
+    return one_chunk(values.cast(pa.large_string()), "filter")
 
 
 def _text_error(text: Any) -> FilterError | None:
@@ -244,4 +249,4 @@ def _text_error(text: Any) -> FilterError | None:
             None if MARK not in text else FilterError(f"a filter must not hold the null character: {text!r}")
         )
     missing = text is None or text != text
-    return FilterError("there is no filter" if missing else f"a filter must be text, got {text!r}")
+    return FilterError("there is no filter" if missing else f"a filter must be text, got {shown(text)}")

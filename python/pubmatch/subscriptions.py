@@ -17,12 +17,13 @@ import threading
 from array import array
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from pubmatch.distinct import distinct_rows
 from pubmatch.encoding.labels import Labels, LabelsExhausted
+from pubmatch.encoding.single_event import SingleEvent
 from pubmatch.errors import FilterError
 from pubmatch.filter_store import FilterStore
 from pubmatch.index import Index
@@ -31,7 +32,7 @@ from pubmatch.schema import Category
 from pubmatch.shapes import Shapes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from pubmatch.schema import Schema
     from pubmatch.shapes import Prepared
 
-__all__ = ["Snapshot", "Subscriptions", "collector_paused", "ids_by_slot"]
+__all__ = ["Later", "Snapshot", "Subscriptions", "collector_paused"]
 
 _INT_BYTES = 32  # of a Python integer
 _DEAD_SLOTS = 4096  # so many, and twice the living ones, before all is made anew
@@ -53,6 +54,12 @@ class Snapshot:
     index: Index
     labels: Mapping[str, Labels]
     keys: KeyTable
+    single: SingleEvent
+
+    @classmethod
+    def of(cls, schema: Schema, index: Index, labels: Mapping[str, Labels], keys: KeyTable) -> Snapshot:
+        """A snapshot of these parts."""
+        return cls(schema, index, labels, keys, SingleEvent(schema))
 
 
 @contextmanager
@@ -67,6 +74,13 @@ def collector_paused() -> Iterator[None]:
             gc.enable()
 
 
+class Later(NamedTuple):
+    """Books that are made when they are wanted: how many subscriptions, and what makes them."""
+
+    subscriptions: int
+    make: Callable[[], tuple[dict[Key, int], FilterStore]]
+
+
 class Subscriptions:
     """The subscriptions of a matcher, by slot.
 
@@ -77,12 +91,40 @@ class Subscriptions:
         self.lock = threading.RLock()
         self.max_boxes = max_boxes
         self.shapes = Shapes(schema, max_boxes)
-        self.slot_of: dict[Key, int] = {}
-        self.store = FilterStore()
-        self.shared_ids: dict[int, NDArray[np.int64]] = {}
+        self._slot_of: dict[Key, int] = {}
+        self._store = FilterStore()
+        self._later: Later | None = None
         self.combinations: dict[bytes, int] = {}
         self.combination_of = array("i")
-        self.snapshot = Snapshot(schema, _empty_index(schema), _labels(schema, {}), KeyTable())
+        self.snapshot = Snapshot.of(schema, _empty_index(schema), _labels(schema, {}), KeyTable())
+
+    def __len__(self) -> int:
+        later = self._later
+        return len(self._slot_of) if later is None else later.subscriptions
+
+    def postpone(self, later: Later) -> None:
+        """Have `slot_of` and `store` made when they are first wanted, which matching never does."""
+        self._later = later
+
+    @property
+    def slot_of(self) -> dict[Key, int]:
+        """The slot of every key."""
+        if self._later is not None:
+            self._settle()
+        return self._slot_of
+
+    @property
+    def store(self) -> FilterStore:
+        """The filters of all slots."""
+        if self._later is not None:
+            self._settle()
+        return self._store
+
+    def _settle(self) -> None:
+        with self.lock:
+            if self._later is not None:
+                self._slot_of, self._store = self._later.make()
+                self._later = None
 
     @property
     def boxes(self) -> int:
@@ -96,11 +138,6 @@ class Subscriptions:
         books = self.store.nbytes + self.snapshot.keys.nbytes + self.combination_of.itemsize * len(self.store)
         return self.snapshot.index.nbytes + books + places
 
-    def ids_of(self, slot: int) -> NDArray[np.int64]:
-        """The ids of a slot's boxes."""
-        shared = self.shared_ids.get(slot)
-        return np.array([slot], np.int64) if shared is None else shared
-
     def add(self, keys: Sequence[Key], prepared: Prepared, replaced: Key | None = None) -> None:
         """Add the subscriptions of `prepared` under `keys`, none of which is taken but `replaced`."""
         if not keys:
@@ -110,14 +147,11 @@ class Subscriptions:
         first = snapshot.keys.extend(keys)
         self.store.extend(prepared.texts)
         self._note_combinations(lower, upper, prepared.owner, len(keys))
-        ids, shared = self._new_ids(first, prepared.owner)
+        ids = self._new_ids(first, prepared.owner, len(keys))
         if replaced is None:
             snapshot.index.insert(lower, upper, ids)
         else:
-            gone = self.slot_of[replaced]
-            snapshot.index.replace(self.ids_of(gone), lower, upper, ids)
-            self.shared_ids.pop(gone, None)
-        self.shared_ids.update(shared)
+            snapshot.index.replace(snapshot.keys.ids_of(self.slot_of[replaced]), lower, upper, ids)
         self.slot_of.update(zip(keys, range(first, first + len(keys)), strict=True))
         self._compact()
 
@@ -126,9 +160,8 @@ class Subscriptions:
         slot = self.slot_of.get(key)
         if slot is None:
             return False
-        self.snapshot.index.delete(self.ids_of(slot))
+        self.snapshot.index.delete(self.snapshot.keys.ids_of(slot))
         del self.slot_of[key]
-        self.shared_ids.pop(slot, None)
         self._compact()
         return True
 
@@ -158,8 +191,8 @@ class Subscriptions:
 
     def adopt(self, other: Subscriptions) -> None:
         """Take over all of `other`, which nobody else uses; readers change over at once."""
-        self.shapes, self.max_boxes, self.store = other.shapes, other.max_boxes, other.store
-        self.slot_of, self.shared_ids = other.slot_of, other.shared_ids
+        self.shapes, self.max_boxes = other.shapes, other.max_boxes
+        self._slot_of, self._store, self._later = other._slot_of, other._store, other._later
         self.combinations, self.combination_of = other.combinations, other.combination_of
         self.snapshot = other.snapshot
 
@@ -177,17 +210,15 @@ class Subscriptions:
                 self.snapshot = replace(snapshot, labels=labels)
         return prepared.encode(self.snapshot.labels)
 
-    def _new_ids(
-        self, first: int, owner: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], dict[int, NDArray[np.int64]]]:
+    def _new_ids(self, first: int, owner: NDArray[np.int64], count: int) -> NDArray[np.int64]:
         """An id for every box: its slot, or a shared one if the subscription has several boxes."""
         ids = owner + first
-        several = np.bincount(owner)[owner] > 1
-        if not several.any():
-            return ids, {}
-        slots = ids[several]
-        ids[several] = self.snapshot.keys.share(slots)
-        return ids, ids_by_slot(slots, ids[several])
+        if len(owner) == count:  # each has at least one
+            return ids
+        several = np.flatnonzero(np.bincount(owner)[owner] > 1)
+        by_slot = several[np.argsort(owner[several], kind="stable")]
+        ids[by_slot] = self.snapshot.keys.share(ids[by_slot])
+        return ids
 
     def _note_combinations(
         self, lower: NDArray[np.float64], upper: NDArray[np.float64], owner: NDArray[np.int64], count: int
@@ -196,6 +227,8 @@ class Subscriptions:
         constrained = (lower > -np.inf) | (upper < np.inf)
         if len(owner) == count:
             sets = constrained
+        elif count == 1:
+            sets = np.logical_or.reduce(constrained)[None]
         else:
             sets = np.zeros((count, lower.shape[1]), np.bool_)
             np.logical_or.at(sets, owner, constrained)
@@ -207,15 +240,6 @@ class Subscriptions:
         dead = len(self.snapshot.keys) - len(self.slot_of)
         if dead > _DEAD_SLOTS and dead > 2 * len(self.slot_of):
             self.rebuild(self.snapshot.schema)
-
-
-def ids_by_slot(slots: NDArray[np.int64], ids: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
-    """The ids of each slot that occurs in `slots`."""
-    if not len(slots):
-        return {}
-    order = np.argsort(slots, kind="stable")
-    distinct, starts = np.unique(slots[order], return_index=True)
-    return dict(zip(distinct.tolist(), np.split(ids[order], starts[1:]), strict=True))
 
 
 def _empty_index(schema: Schema) -> Index:

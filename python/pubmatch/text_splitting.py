@@ -2,8 +2,9 @@
 
 A few texts are split one by one with a regular expression. Many are split together: their bytes lie in one
 Arrow buffer, where masks tell which belong to literals. What is unusual about a row, seen in its bytes or in
-its template, sends it to the regular expression. Neither way has to understand a literal, for whoever
-converts it checks it; what matters is that no row's template means something else without its literals.
+its template, as a quoted name, sends it to the regular expression. Neither way has to understand a literal,
+for whoever converts it checks it; what matters is that no row's template means something else without its
+literals.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ _LITERAL = re.compile(
     r"(?:[eE][+-]?[0-9]+)?(?![\w.])))",
     re.DOTALL,
 )
+_NAME = r'"[^"]*(?:""[^"]*)*"'
+_NAME_OR_LITERAL = re.compile(rf"{_NAME}|{_LITERAL.pattern}", re.DOTALL)
 # What may hide literals, or change how one is read: quoted names, comments, escapes, prefixed strings.
 _OPAQUE = re.compile(rf"[\"$`\\';?:]|--|/\*|-\s*{MARK}|\w{MARK}")
 
@@ -56,13 +59,34 @@ def split_text(text: str) -> Row:
     >>> split_text("price > -1.5e3 AND symbol = 'O''Hara' AND x2 = 3")
     ('price > \x00 AND symbol = \x00 AND x2 = \x00', ('-1.5e3', "'O''Hara'", '3'))
     >>> split_text('"unit 1" = 5')
-    ('"unit 1" = 5', ())
+    ('"unit 1" = \x00', ('5',))
+    >>> split_text("price = 5 -- or 6")
+    ('price = 5 -- or 6', ())
     """
     if MARK in text:
         raise FilterError(f"a filter must not hold the null character: {text!r}")
-    parts = _LITERAL.split(text)
-    template = MARK.join(parts[::2])
-    return (text, ()) if _OPAQUE.search(template) is not None else (template, tuple(parts[1::2]))
+    if '"' in text:
+        template, literals = _split_with_names(text)
+        visible = re.sub(_NAME, "name", template)
+    else:
+        parts = _LITERAL.split(text)
+        template = visible = MARK.join(parts[::2])
+        literals = tuple(parts[1::2])
+    return (text, ()) if _OPAQUE.search(visible) is not None else (template, literals)
+
+
+def _split_with_names(text: str) -> Row:
+    """Template and literals of a text with quoted names, in which no literal is sought."""
+    literals: list[str] = []
+
+    def replaced(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
+        literals.append(found[1])
+        return MARK
+
+    template = _NAME_OR_LITERAL.sub(replaced, text)
+    return template, tuple(literals)
 
 
 def split_texts(texts: Sequence[str]) -> FilterTexts:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pubmatch.encoding.columns import Column
 from pubmatch.errors import SchemaError
@@ -30,7 +29,7 @@ def arrow_column(values: Any, name: str) -> Column:
     >>> column.kind, column.words
     ('string', ['IBM'])
     """
-    array = one_chunk(values)
+    array = one_chunk(values, name)
     kind = array.type
     if pa.types.is_floating(kind):
         return Column("float", str(kind), array.to_numpy(zero_copy_only=False).astype(np.float64, copy=False))
@@ -50,13 +49,13 @@ def arrow_column(values: Any, name: str) -> Column:
     return Column("other", str(kind), np.zeros(len(array)))
 
 
-def one_chunk(values: Any) -> pa.Array:
-    """`values` as one contiguous Arrow array."""
+def one_chunk(values: Any, name: str) -> pa.Array:
+    """The values of the column `name` as one contiguous Arrow array."""
     if not isinstance(values, pa.Array | pa.ChunkedArray):
         try:
             values = pa.chunked_array(values) if hasattr(values, "__arrow_c_stream__") else pa.array(values)
         except (pa.ArrowException, TypeError, ValueError) as error:
-            raise SchemaError(f"a column cannot be read as Arrow: {error}") from None
+            raise SchemaError(f"column {name!r} cannot be read as Arrow: {error}") from None
     if isinstance(values, pa.ChunkedArray):
         if values.num_chunks == 1:
             return values.chunk(0)
@@ -116,7 +115,8 @@ def _from_dictionary(array: pa.DictionaryArray, name: str) -> Column:
         return Column(column.kind, str(kind), column.values, column.missing, column.words)
     if len(array.dictionary) > len(array) or array.dictionary.null_count:
         # Look up only what occurs; and a null may hide inside a dictionary.
-        array = pc.cast(array, kind.value_type).dictionary_encode()
+        texts = array.dictionary.cast(pa.large_string()).take(array.indices)
+        array = texts.dictionary_encode()
     return _words(array, str(kind))
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Box = Mapping[str, Side]
 
-__all__ = ["check_boxes", "encode_boxes", "strings_in", "unconstrained"]
+__all__ = ["bounds_of", "check_boxes", "encode_boxes", "strings_in", "unconstrained"]
 
 _INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 
@@ -57,7 +57,7 @@ def encode_boxes(
     for row, box in enumerate(boxes):
         for name, side in box.items():
             dimension = dimension_of[name]
-            lower[row, dimension], upper[row, dimension] = _bounds(side, schema[name], labels.get(name))
+            lower[row, dimension], upper[row, dimension] = bounds_of(side, schema[name], labels.get(name))
     return lower, upper
 
 
@@ -87,7 +87,16 @@ def check_boxes(boxes: Iterable[Box], schema: Schema) -> None:
                     )
 
 
-def _bounds(side: Side, kind: Any, labels: Labels | None) -> tuple[float, float]:
+def bounds_of(side: Side, kind: Any, labels: Labels | None) -> tuple[float, float]:
+    """Least and greatest position of a side.
+
+    Examples
+    --------
+    >>> from pubmatch.filters.sides import Side
+    >>> from pubmatch.schema import Integer
+    >>> bounds_of(Side(lower=3), Integer(), None)
+    (3.0, inf)
+    """
     if not side.values:
         return ABSENT, ABSENT
     low, high = ABSENT if side.absent else LOWEST, math.inf

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pubmatch.errors import PubmatchError, SchemaError
+from pubmatch.shown import shown
 from pubmatch.timestamps import to_micros
 
 if TYPE_CHECKING:
@@ -52,6 +53,15 @@ class Column:
 
     def __len__(self) -> int:
         return len(self.values)
+
+    def is_missing(self) -> NDArray[np.bool_]:
+        """Which rows have no value, NaN included."""
+        missing = np.zeros(len(self), np.bool_) if self.missing is None else self.missing
+        return missing | np.isnan(self.values) if self.kind == "float" else missing
+
+
+_NEVER_NUMBERS = frozenset((str, bool, dt.datetime, dt.date))
+_PLAIN = _NEVER_NUMBERS | {int, float, type(None)}
 
 
 def column_of(values: Any, name: str) -> Column:
@@ -136,6 +146,12 @@ def _from_datetime64(array: NDArray[Any], name: str, masked: NDArray[np.bool_] |
 def _from_list(values: Sequence[Any], name: str) -> Column:
     """A column of Python objects of one kind, None where missing."""
     types = set(map(type, values))
+    if not types <= _PLAIN:
+        values = [None if _is_missing(value) else value for value in values]
+        types = set(map(type, values))
+    elif float in types and types & _NEVER_NUMBERS:
+        values = [None if value != value else value for value in values]
+        types = set(map(type, values))
     some_missing = type(None) in types
     types.discard(type(None))
     if not types:
@@ -172,8 +188,15 @@ def _from_uniform(
     whole = [0 if value is None else int(value) for value in values]
     for row, value in enumerate(whole):
         if not -(2**63) <= value < 2**63:
-            raise SchemaError(f"column {name!r} does not fit int64 at row {row} ({value})")
+            raise SchemaError(f"column {name!r} does not fit int64 at row {row} ({shown(value)})")
     return Column("integer", type_name, np.array(whole, np.int64), missing)
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether a Python object stands for a missing value, as it does for `Filter.matches`."""
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.datetime64 | np.floating) and bool(value != value)
 
 
 def _kind_of(found: type) -> Kind:
@@ -200,7 +223,7 @@ def _refuse_mixture(values: Sequence[Any], kinds: dict[type, Kind], name: str) -
         if {kinds[first], kinds[type(value)]} not in ({kinds[first]}, {"integer", "float"}):
             raise SchemaError(
                 f"column {name!r} mixes {first.__name__} and {type(value).__name__}: "
-                f"row {row} holds {value!r}"
+                f"row {row} holds {shown(value)}"
             )
 
 
@@ -210,7 +233,7 @@ def _exact_float(value: Any, name: str, row: int) -> float:
     except OverflowError:
         number = np.nan
     if number != value and value == value:
-        raise SchemaError(f"column {name!r} is not exact in float64 at row {row} ({value})")
+        raise SchemaError(f"column {name!r} is not exact in float64 at row {row} ({shown(value)})")
     return number
 
 

@@ -61,8 +61,9 @@ def table_columns(table: Any, names: Iterable[str] | None, what: str) -> tuple[i
         return len(table), {name: table[name] for name in wanted if name in labels}
     if hasattr(table, "__arrow_c_stream__") or hasattr(table, "__arrow_c_array__"):
         return _from_arrow(table, names, what)
+    rows = "a list of dicts, " if what == "events" else ""
     raise ArgumentTypeError(
-        f"{what} must be a list of dicts, a dict of arrays, a pandas or Polars frame, an Arrow table or "
+        f"{what} must be {rows}a dict of arrays, a pandas or Polars frame, an Arrow table or "
         f"have the Arrow PyCapsule interface, got {type(table).__name__}"
     )
 
@@ -79,7 +80,7 @@ def rereadable(table: Any) -> Any:
 
 
 def _is_polars(table: Any) -> bool:
-    return type(table).__module__.partition(".")[0] == "polars"
+    return type(table).__module__.partition(".")[0] == "polars" and type(table).__name__ == "DataFrame"
 
 
 def _is_pandas(table: Any) -> bool:
@@ -109,9 +110,10 @@ def _from_mapping(
         if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
             if name not in wanted:
                 continue
+            hint = "; one event is written [event]" if what == "events" else ""
             raise ArgumentTypeError(
                 f"{what} is a dict, so column {name!r} must be an array or a list, got "
-                f"{type(values).__name__}; one event is written [event]"
+                f"{type(values).__name__}{hint}"
             )
         length = _length(values)
         if rows is None:

@@ -11,6 +11,7 @@ a long one that is shared and a short one that is copied.
 from __future__ import annotations
 
 import itertools
+import operator
 from array import array
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
@@ -98,13 +99,14 @@ class Labels:
         before, after = self._neighbours(string)
         return after - is_open if before == after else before + 1
 
+    def position(self, string: str) -> int:
+        """Where a string lies, whether it has a label or not."""
+        before, after = self._neighbours(string)
+        return after if before == after else before + 1
+
     def positions(self, strings: Sequence[str]) -> NDArray[np.float64]:
-        """Where each string lies, whether it has a label or not."""
-        found = np.empty(len(strings))
-        for place, string in enumerate(strings):
-            before, after = self._neighbours(string)
-            found[place] = after if before == after else before + 1
-        return found
+        """Where each string lies."""
+        return np.fromiter(map(self.position, strings), np.float64, len(strings))
 
     def extended(self, strings: Iterable[str]) -> Labels:
         """These labels and those of `strings`; itself if all are known.
@@ -138,7 +140,7 @@ class Labels:
     def from_lists(cls, strings: list[str], positions: list[int]) -> Labels:
         """The labels that `to_lists` wrote, if they are in order and far enough apart."""
         numbers = np.array([-_END, *positions, _END], np.int64)
-        ordered = all(isinstance(one, str) for one in strings) and strings == sorted(set(strings))
+        ordered = set(map(type, strings)) <= {str} and all(map(operator.lt, strings, strings[1:]))
         if len(strings) != len(positions) or not ordered or (np.diff(numbers) < _LEAST_GAP).any():
             raise FormatError("labels are not in order")
         return cls(_Run(strings, array("q", positions)))

@@ -20,7 +20,7 @@ from pubmatch.filters.sides import Side
 from pubmatch.filters.sql import as_filter
 from pubmatch.schema import Schema, checked_schema
 
-__all__ = ["boxes"]
+__all__ = ["boxes", "contiguous_products"]
 
 _MOST_STEPS = 5_000  # of one test whether the union holds a box; if it takes more, the box stays as it is
 _MORE = 4  # so many times `max_boxes` may be there before the last step
@@ -54,7 +54,27 @@ def boxes(filter: Filter | str, schema: Schema, max_boxes: int = 64) -> tuple[di
     """
     if isinstance(max_boxes, bool) or not isinstance(max_boxes, int) or max_boxes < 1:
         raise ArgumentError(f"max_boxes must be an integer of at least 1, got {max_boxes!r}")
-    bound = as_filter(filter).bind(checked_schema(schema))
+    parts = contiguous_products(as_filter(filter).bind(checked_schema(schema)), schema, max_boxes)
+    axes = {name: axis_of(schema[name]) for name in schema if any(name in part for part in parts)}
+    return tuple(
+        {name: side(axis, *part[name]) for name, axis in axes.items() if name in part} for part in parts
+    )
+
+
+def contiguous_products(bound: Filter, schema: Schema, max_boxes: int) -> list[Product]:
+    """The boxes of a filter bound to `schema`, as products of one contiguous region per attribute.
+
+    Every cut in them is a cut of one of the filter's conditions, and which ones are there depends on nothing
+    but the order of these cuts along each axis.
+
+    Examples
+    --------
+    >>> from pubmatch.filters import parse
+    >>> from pubmatch.schema import Integer, Schema
+    >>> schema = Schema(x=Integer())
+    >>> contiguous_products(parse("x <> 3", schema), schema, 64)
+    [{'x': ((1,), (2, 3))}, {'x': ((2, 4), (3,))}]
+    """
     found = products(bound, schema, max_boxes)
     most = _MORE * max_boxes if len(found) > 1 else max_boxes
     if sum(_pieces(product) for product in found) > most:
@@ -64,10 +84,7 @@ def boxes(filter: Filter | str, schema: Schema, max_boxes: int = 64) -> tuple[di
         parts = _fewest(parts)
     if len(parts) > max_boxes:
         raise too_many(max_boxes)
-    axes = {name: axis_of(schema[name]) for name in schema if any(name in part for part in parts)}
-    return tuple(
-        {name: side(axis, *part[name]) for name, axis in axes.items() if name in part} for part in parts
-    )
+    return parts
 
 
 def _pieces(product: Product) -> int:

@@ -8,6 +8,7 @@ float64, so a float stands for both, and `attr("x") > 0.1` equals `x > 0.1`.
 from __future__ import annotations
 
 import math
+import re
 from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, TypeAlias
@@ -26,6 +27,8 @@ __all__ = [
     "convert",
     "decimal_constant",
     "integer_constant",
+    "moment_constant",
+    "number_constant",
     "sql_text",
 ]
 
@@ -36,6 +39,7 @@ _LONGEST_DECIMAL = 38  # digits of SQL's DECIMAL; DuckDB reads a longer literal 
 _INTEGER_END = 10**_LONGEST_DECIMAL
 _EXACT = 2**53
 _LARGEST_FLOAT = 1.7976931348623157e308
+_NUMBER = re.compile(r"[+-]?(\d[\d_]*\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def constant(value: Any) -> Constant:
@@ -98,6 +102,44 @@ def decimal_constant(value: Decimal) -> Constant:
     if max(digits, digits + exponent, -exponent) > _LONGEST_DECIMAL:
         return _finite(float(value))
     return value
+
+
+def number_constant(text: str) -> int | float | Decimal:
+    """The constant that a SQL literal writes: integers and decimals exactly, with an exponent a DOUBLE.
+
+    Examples
+    --------
+    >>> number_constant("1_000"), number_constant("-.5"), number_constant("1e1")
+    (1000, -0.5, 10.0)
+    """
+    if _NUMBER.fullmatch(text) is None:
+        raise FilterError(f"{text!r} is not a number")
+    digits = text.replace("_", "").lower()
+    try:
+        if "e" in digits:
+            value = constant(float(digits))
+        elif "." in digits:
+            value = decimal_constant(Decimal(digits))
+        else:
+            value = integer_constant(int(digits))
+    except ValueError:  # more digits than Python reads, or an infinity
+        raise FilterError("this number is too large") from None
+    return value  # type: ignore[return-value]
+
+
+def moment_constant(text: str, kind: str) -> datetime:
+    """The constant that DATE, TIMESTAMP or TIMESTAMPTZ with a string is.
+
+    Examples
+    --------
+    >>> moment_constant("2026-01-31", "DATE").day
+    31
+    """
+    if kind == "DATE" and len(text) != len("2026-01-31"):
+        raise ArgumentError("a DATE is written as '2026-01-31'")
+    if kind == "TIMESTAMP" and text[10:].strip("0123456789 T:."):
+        raise ArgumentError("a TIMESTAMP has no offset, a TIMESTAMPTZ has one")
+    return parse_timestamp(text)
 
 
 def checked_text(text: str) -> str:

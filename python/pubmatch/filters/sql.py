@@ -14,7 +14,7 @@ from datetime import datetime
 from decimal import Decimal
 
 from pubmatch.errors import ArgumentError, ArgumentTypeError, FilterError
-from pubmatch.filters.constants import Constant, constant, decimal_constant, integer_constant
+from pubmatch.filters.constants import Constant, moment_constant, number_constant
 from pubmatch.filters.expressions import (
     MAX_DEPTH,
     Filter,
@@ -30,7 +30,6 @@ from pubmatch.filters.predicates import Between, Compare, Condition, Flag, In, I
 from pubmatch.filters.tokens import Token, tokenize
 from pubmatch.filters.truth import OPERATORS
 from pubmatch.schema import Schema
-from pubmatch.timestamps import parse_timestamp
 
 __all__ = ["as_filter", "parse"]
 
@@ -273,8 +272,7 @@ class _Parser:
         token = self._next
         if token.word in ("-", "+") and self._peek(1).kind == "number":
             self._position += 2
-            value = self._number(self._peek(-1))
-            return -value if token.word == "-" else value
+            return self._number(self._peek(-1), token.word)
         if token.word in _TIMES and self._peek(1).kind == "string":
             self._position += 2
             return self._time(token, self._peek(-1))
@@ -285,31 +283,17 @@ class _Parser:
             return self._number(token)
         return token.text if token.kind == "string" else _LITERALS[token.word]
 
-    def _number(self, token: Token) -> int | float | Decimal:
-        """Integers and decimals exactly; with an exponent, as SQL's DOUBLE."""
-        digits = token.text.replace("_", "").lower()
+    def _number(self, token: Token, sign: str = "") -> int | float | Decimal:
         try:
-            if "e" in digits:
-                value = constant(float(digits))
-            elif "." in digits:
-                value = decimal_constant(Decimal(digits))
-            else:
-                value = integer_constant(int(digits))
-        except (FilterError, ValueError):
+            return number_constant(sign + token.text)
+        except FilterError:
             raise self._error("this number is too large", token) from None
-        return value  # type: ignore[return-value]
 
     def _time(self, kind: Token, literal: Token) -> datetime:
-        place = self._place(kind, literal)
-        offset = literal.text[10:].strip("0123456789 T:.")
-        if kind.word == "DATE" and len(literal.text) != len("2026-01-31"):
-            raise located("a DATE is written as '2026-01-31'", place)
-        if kind.word == "TIMESTAMP" and offset:
-            raise located("a TIMESTAMP has no offset, a TIMESTAMPTZ has one", place)
         try:
-            return parse_timestamp(literal.text)
+            return moment_constant(literal.text, kind.word)
         except ArgumentError as error:
-            raise located(str(error), place) from None
+            raise located(str(error), self._place(kind, literal)) from None
 
     def _string_or_null(self, after: str) -> str | None:
         token = self._next
