@@ -26,6 +26,15 @@ settings.register_profile(
 settings.load_profile("pubmatch")
 
 TESTS = Path(__file__).parent
+# What these make once for all their tests takes long, so one process runs them all.
+SHARING = ("test_reproduce_", "test_report", "test_overlay_map")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a module that share a costly fixture together."""
+    for item in items:
+        if item.path.name.startswith(SHARING):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
 
 
 @pytest.fixture

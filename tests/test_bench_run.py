@@ -233,7 +233,7 @@ def test_threads(bench):
 
 
 def test_every_benchmark_has_a_table():
-    assert TABLES.keys() == {"match", "updates", "memory", "threads", "sjf", "tuner", "spark"}
+    assert TABLES.keys() == {"match", "updates", "memory", "threads", "sjf", "tuner", "spark", "matcher"}
 
 
 def test_differences_name_the_place():

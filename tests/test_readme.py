@@ -33,6 +33,25 @@ def test_the_example_of_filters_runs() -> None:
     assert names["matcher"].explain(names["events"][1], "open").failed[0] == ("price > 10", 5.0)
 
 
+def test_examples_have_about_ten_lines() -> None:
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    assert len(blocks) == 3, "arrays, filters, Spark; tests/spark runs the last"
+    for block in blocks:
+        assert len([line for line in block.splitlines() if line and not line.startswith("import ")]) <= 10
+
+
+def test_links_lead_somewhere() -> None:
+    for target in re.findall(r"\]\(([^)#]+)", (ROOT / "README.md").read_text()):
+        assert (ROOT / target).exists(), target
+
+
+def test_commands_are_there() -> None:
+    text = (ROOT / "README.md").read_text()
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    assert set(re.findall(r"`?make ([a-z-]+)`?", text)) <= targets
+    assert {"demo", "test", "docs"} <= set(re.findall(r"make ([a-z-]+)", text))
+
+
 def test_the_table_is_that_of_the_recorded_run() -> None:
     text = (ROOT / "README.md").read_text()
     assert updated(text, ROOT / "bench" / "results") == text

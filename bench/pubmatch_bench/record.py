@@ -14,6 +14,7 @@ from typing import Any
 
 Record = dict[str, Any]
 
+_NO_SOURCES = (":(exclude)bench/results", ":(exclude)docs", ":(exclude)README.md")
 _LIBRARIES = ("pubmatch", "numpy", "rtree", "shapely", "duckdb", "boost-headers")
 
 
@@ -83,7 +84,9 @@ def _cpu_name() -> str:
 
 
 def commit() -> str | None:
-    """Return the commit of the working copy, with "+" if it has changes; None outside of one.
+    """Return the commit of the working copy, with "+" if its sources have changes; None outside of one.
+
+    Records, and what is made from them, are no sources: one run's record does not mark the next one's.
 
     An installed package has left its repository, so the directory the user is in counts as well.
     """
@@ -91,7 +94,9 @@ def commit() -> str | None:
         top = _git(folder, "rev-parse", "--show-toplevel")
         if top and (Path(top) / "bench" / "pubmatch_bench" / "record.py").exists():
             revision = _git(folder, "rev-parse", "HEAD")
-            changed = _git(Path(top), "status", "--porcelain", "--untracked-files=no")
+            changed = _git(
+                Path(top), "status", "--porcelain", "--untracked-files=no", "--", ".", *_NO_SOURCES
+            )
             return f"{revision}+" if revision and changed else revision
     return None
 

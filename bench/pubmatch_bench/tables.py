@@ -304,41 +304,44 @@ def _tuner_cells(phase: Record, when: str) -> list[str]:
 
 
 def spark_table(record: Record) -> list[RenderableType]:
-    """Show the ratios, and what the first match and the memory of the index cost."""
+    """Show the ratios, what the first match and the memory of an index cost, and how shards spread events."""
     table = _table("Inside Spark", "workload", "measured", "pubmatch", "other", "ratio", "equal")
+    shards = _table("Shards", "workload", "by", "shards", "fan-out", "balance", "build s", "match s", "equal")
     for result in record["results"]:
-        join, plain = result["range_join"], result["plain"]
-        first, memory = result["first_match"], result["memory"]
-        boxes = f"{join['subscriptions']:,} × {join['events']:,}, s: match, Spark's join"
-        rates = f"{plain['subscriptions']:,}, events/s: one task, plain Python"
-        match_s, rate = join["match_s"]["median"], plain["spark_events_per_s"]["median"]
-        table.add_row(
-            result["workload"],
-            boxes,
-            number(match_s),
-            number(join["join_s"]),
-            number(join["ratio"]),
-            str(join["equal"]),
-        )
-        other = number(plain["plain_events_per_s"]["median"])
-        table.add_row("", rates, number(rate), other, number(plain["fraction"]), str(plain["equal"]))
-        size = first["index_bytes"] / 1e6
-        table.add_row(
-            "",
-            f"first match of a {number(size)} MB index, s: task, job",
-            number(first["task_s"]),
-            number(first["job_s"]),
-        )
-        shared = memory["proportional_bytes_of_all"] / 1e6
-        table.add_row(
-            "",
-            f"MB of the index in {memory['workers']} workers, on disk",
-            number(shared),
-            number(size),
-            number(shared / size),
-        )
+        for row in _spark_rows(result):
+            table.add_row(*row)
         table.add_section()
-    return [header(record), table]
+        for one in result["shards"]:
+            numbers = (number(one[name]) for name in ("fan_out", "balance", "build_s", "match_s"))
+            shards.add_row(result["workload"], one["by"], str(one["shards"]), *numbers, str(one["equal"]))
+        shards.add_section()
+    return [header(record), table, shards]
+
+
+def _spark_rows(result: Record) -> Iterator[list[str]]:
+    join, plain, memory, first = (result[name] for name in ("range_join", "plain", "memory", "first_match"))
+    for peer in join["peers"]:
+        boxes = f"{join['subscriptions']:,} × {join['events']:,}, s: match, {peer['peer']}'s {peer['plan']}"
+        times = [number(join["match_s"]["median"]), number(peer["join_s"]["median"]), number(peer["ratio"])]
+        yield [result["workload"], boxes, *times, str(peer["equal"])]
+    for peer, reason in join["not_measured"].items():
+        yield ["", f"{peer}: not measured, {reason}"]
+    rates = [number(plain[f"{name}_events_per_s"]["median"]) for name in ("spark", "plain")]
+    what = f"{plain['subscriptions']:,}, events/s: one task, plain Python"
+    yield ["", what, *rates, number(plain["fraction"]), str(plain["equal"])]
+    shared, size = memory["proportional_bytes_of_all"] / 1e6, memory["index_bytes"] / 1e6
+    what = f"MB of the index in {memory['workers']} workers, on disk"
+    yield ["", what, number(shared), number(size), number(shared / size)]
+    for name, told in (("cached", "in the page cache"), ("from_disk", "from disk")):
+        what = f"first match, index of {number(first['index_bytes'] / 1e6)} MB {told}, s: task, job"
+        yield ["", what, number(first[f"{name}_task_s"]), number(first[f"{name}_job_s"])]
+
+
+def matcher_table(record: Record) -> list[RenderableType]:
+    """Show what filters cost beside bare boxes, beside DuckDB, and to subscribe."""
+    from pubmatch_bench.matcher_table import matcher_tables
+
+    return [header(record), *matcher_tables(record)]
 
 
 TABLES: dict[str, Callable[[Record], list[RenderableType]]] = {
@@ -349,6 +352,7 @@ TABLES: dict[str, Callable[[Record], list[RenderableType]]] = {
     "sjf": sjf_table,
     "tuner": tuner_table,
     "spark": spark_table,
+    "matcher": matcher_table,
 }
 
 

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 
 from pubmatch.clustering import Clustering, hash_shards, plan_shards, random_publishers
+from pubmatch_bench.options import Notify
 from pubmatch_bench.record import Record
 from pubmatch_bench.reproduce import clustering_plan as scenarios
 from pubmatch_bench.reproduce.claims import new_report
 from pubmatch_bench.reproduce.clustering_claims import judge
 from pubmatch_bench.reproduce.clustering_plan import Plan, Scenario
-
-Notify = Callable[[str, float], None]
 
 _KEYS = ("clusters", "connections", "false_positives")
 
