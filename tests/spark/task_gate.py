@@ -1,7 +1,8 @@
 """Tasks that wait at a gate: an executor is killed while it surely holds one of them.
 
-The tasks of the first partitions pass at once, so that some of the work is done before. Each later task leaves a mark
-and waits until the gate opens. Executors have one core: two marked tasks that wait are one in each executor.
+The tasks of the first partitions pass at once, so that some of the work is done before. Each later task
+leaves a mark and waits until the gate opens. Executors have one core: two marked tasks that wait are one in
+each executor.
 """
 
 from __future__ import annotations
