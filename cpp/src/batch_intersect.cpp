@@ -19,6 +19,14 @@ void IntersectBuffer<T>::start(const Node<T>* root, std::size_t event_count) {
   visits.push_back({root, 0, static_cast<std::uint32_t>(event_count)});
 }
 
+template <class T>
+void IntersectBuffer<T>::start_apart(const Node<T>* root, std::size_t event_count) {
+  clear();
+  events.resize(event_count);
+  std::iota(events.begin(), events.end(), 0u);
+  for (const std::uint32_t event : events) visits.push_back({root, event, event + 1});
+}
+
 // The lines an event needs in an inner node where all dimensions are active.
 template <class T>
 void BatchIntersect<T>::prefetch_lines(const Node<T>& node, std::size_t row) const {
@@ -61,11 +69,14 @@ void BatchIntersect<T>::descend_one(const Visit<T>& visit, std::uint32_t event, 
   kernels_.meet(*visit.node, batch_, row, line_counts_, mask);
   const auto first = static_cast<std::uint32_t>(to.events.size());
   to.events.push_back(event);
+  const std::uint64_t* const* child_lines = visit.node->child_lines.empty() ? nullptr : visit.node->child_lines.data();
   for (std::size_t w = 0; w < kLineWords; ++w)
     for (std::uint64_t bits = mask[w]; bits != 0; bits &= bits - 1) {
-      const Node<T>* child = visit.node->children[w * 64 + static_cast<std::size_t>(std::countr_zero(bits))];
-      __builtin_prefetch(child);
-      to.visits.push_back({child, first, first + 1});
+      const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+      const Node<T>* child = visit.node->children[c];
+      const std::uint64_t* lines = child_lines == nullptr ? nullptr : child_lines[c];
+      if (lines == nullptr) __builtin_prefetch(child);
+      to.visits.push_back({child, first, first + 1, lines});
     }
 }
 

@@ -20,6 +20,10 @@ void grow(Sink& sink) {
   sink.capacity = sink.buffer->capacity();
 }
 
+// Events that go through their leaves one by one are carried down in groups of this size, so that what the next one reads
+// is on its way while one is searched.
+constexpr std::size_t kConvoy = 8;
+
 // No larger than leaves every thread a share of the batch.
 std::size_t shared_group(std::size_t group, std::size_t events, std::size_t threads) {
   return std::min(group, std::max<std::size_t>(1, (events + threads - 1) / threads));
@@ -49,8 +53,9 @@ BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batc
       options_(options),
       started_(started),
       finished_(batch.size()),
-      group_(shared_group(version.group, batch.size(), options.threads)),
-      together_(group_ > 1 && !options.count_only) {
+      apart_(version.group == 1),
+      group_(shared_group(apart_ ? kConvoy : version.group, batch.size(), options.threads)),
+      together_(!apart_ && group_ > 1 && !options.count_only) {
   if (options.order == Order::kSjf && options.level > 1) {
     table_ = std::make_unique<WorkloadTable<T>>(version, batch, options.level);
     order_ = table_->sorted();
@@ -89,17 +94,35 @@ void BatchSearch<T>::run_until(std::size_t target) {
   done_ = next_.load();
 }
 
+// The nodes the group's search begins with, each with its events.
+template <class T>
+void BatchSearch<T>::start(Worker& worker, std::size_t size) const {
+  IntersectBuffer<T>& buffer = worker.current;
+  if (table_ == nullptr) {
+    if (apart_)
+      buffer.start_apart(version_.root, size);
+    else
+      buffer.start(version_.root, size);
+  } else if (apart_) {
+    buffer.clear();
+    for (std::uint32_t i = 0; i < size; ++i) {
+      buffer.events.push_back(i);
+      for (const std::uint32_t at : table_->list(worker.rows[i])) {
+        const Node<T>* node = table_->nodes()[at];
+        buffer.visits.push_back({node, i, i + 1, node->dense_lines()});
+      }
+    }
+  } else {
+    start_from_table(worker, size);
+  }
+}
+
 // The nodes the group's events stopped at, each with its events, in the order of the table's nodes.
 template <class T>
 void BatchSearch<T>::start_from_table(Worker& worker, std::size_t size) const {
   IntersectBuffer<T>& buffer = worker.current;
   buffer.clear();
   const std::vector<const Node<T>*>& nodes = table_->nodes();
-  if (size == 1) {
-    buffer.events.push_back(0);
-    for (const std::uint32_t node : table_->list(worker.rows[0])) buffer.visits.push_back({nodes[node], 0, 1});
-    return;
-  }
   std::vector<std::uint32_t>& place = worker.places;
   place.assign(nodes.size() + 1, 0);
   for (std::size_t i = 0; i < size; ++i)
@@ -114,41 +137,25 @@ void BatchSearch<T>::start_from_table(Worker& worker, std::size_t size) const {
       buffer.events[place[node]++] = static_cast<std::uint32_t>(i);
 }
 
-// The lines that the next event's search begins with: else every event would start by waiting.
-template <class T>
-void BatchSearch<T>::prefetch_start(std::size_t row) const {
-  constexpr std::size_t kLeaves = 3;
-  constexpr std::size_t kLines = 8;
-  const std::span<const std::uint32_t> list = table_->list(row);
-  for (std::size_t i = 0; i < std::min(kLeaves, list.size()); ++i) {
-    const Node<T>& node = *table_->nodes()[list[i]];
-    if (!node.bitmap_leaf() || !node.dense) return;
-    const std::uint32_t* chosen = batch_.dense_leaf(row);
-    for (std::size_t j = 0; j < std::min<std::size_t>(kLines, node.active); ++j)
-      __builtin_prefetch(node.line_words + std::size_t{chosen[j]} * kLineWords);
-  }
-}
-
 template <class T>
 void BatchSearch<T>::search_group(std::size_t part, std::size_t first, std::size_t last) {
   Worker& worker = *workers_[part];
   const std::size_t size = last - first;
   worker.rows.assign(order_.begin() + static_cast<std::ptrdiff_t>(first),
                      order_.begin() + static_cast<std::ptrdiff_t>(last));
-  if (table_ != nullptr)
-    start_from_table(worker, size);
-  else
-    worker.current.start(version_.root, size);
+  start(worker, size);
   while (!worker.current.visits.empty() && !worker.current.visits.front().node->leaf()) {
     worker.intersect.descend(worker.current, worker.rows.data(), worker.next);
     std::swap(worker.current, worker.next);
   }
+  if (apart_)
+    scan_apart(worker, part, size);
+  else
+    scan_together(worker, part, size);
+}
 
-  for (std::size_t i = 0; i < size; ++i) {
-    IdBuffer& buffer = together_ ? own_ids_[worker.rows[i]] : worker.arena;
-    const std::size_t used = options_.count_only ? 0 : buffer.size;
-    worker.sinks[i] = Sink{buffer.data(), used, buffer.capacity(), options_.count_only, &buffer};
-  }
+template <class T>
+LeafScan<T> BatchSearch<T>::leaf_scan(const Worker& worker) const {
   LeafScan<T> scan;
   scan.visits = worker.current.visits.data();
   scan.visit_count = worker.current.visits.size();
@@ -156,26 +163,62 @@ void BatchSearch<T>::search_group(std::size_t part, std::size_t first, std::size
   scan.rows = worker.rows.data();
   scan.batch = &batch_;
   scan.leaf_line_counts = version_.factory->cuts().leaf_lines();
-  scan.sinks = worker.sinks.data();
   scan.grow = grow;
-  if (table_ != nullptr && size == 1 && last < order_.size()) prefetch_start(order_[last]);
-  active_kernels().set<T>().scan_leaves(scan);
+  return scan;
+}
 
-  for (std::size_t i = 0; i < size; ++i) {
-    Sink& sink = worker.sinks[i];
-    Finished& finished = finished_[worker.rows[i]];
-    finished.worker = static_cast<std::uint32_t>(part);
-    finished.first = 0;
-    finished.count = sink.size;
-    if (options_.count_only) continue;
-    IdBuffer& buffer = *sink.buffer;
-    finished.first = buffer.size;
-    finished.count -= buffer.size;
-    buffer.size = sink.size;
-    if (options_.sort) std::sort(buffer.data() + finished.first, buffer.data() + buffer.size);
-  }
+template <class T>
+void BatchSearch<T>::scan_together(Worker& worker, std::size_t part, std::size_t size) {
+  for (std::size_t i = 0; i < size; ++i) open_sink(worker, i);
+  LeafScan<T> scan = leaf_scan(worker);
+  scan.sinks = worker.sinks.data();
+  active_kernels().set<T>().scan_leaves(scan);
+  for (std::size_t i = 0; i < size; ++i) close_sink(worker, part, i);
   const double response = now_s() - started_;
   for (std::size_t i = 0; i < size; ++i) finished_[worker.rows[i]].response_s = response;
+}
+
+// The visits of one event after those of the one before it.
+template <class T>
+void BatchSearch<T>::scan_apart(Worker& worker, std::size_t part, std::size_t size) {
+  LeafScan<T> scan = leaf_scan(worker);
+  scan.sinks = worker.sinks.data();
+  scan.visits_behind = scan.visit_count;
+  const Visit<T>* const end = scan.visits + scan.visit_count;
+  for (std::size_t i = 0; i < size; ++i) {
+    const Visit<T>* last = scan.visits;
+    while (last != end && scan.events[last->first] == i) ++last;
+    scan.visit_count = static_cast<std::size_t>(last - scan.visits);
+    scan.visits_behind = static_cast<std::size_t>(end - last);
+    open_sink(worker, i);
+    active_kernels().set<T>().scan_leaves(scan);
+    close_sink(worker, part, i);
+    finished_[worker.rows[i]].response_s = now_s() - started_;
+    scan.visits = last;
+    scan.begins = false;
+  }
+}
+
+template <class T>
+void BatchSearch<T>::open_sink(Worker& worker, std::size_t i) {
+  IdBuffer& buffer = together_ ? own_ids_[worker.rows[i]] : worker.arena;
+  const std::size_t used = options_.count_only ? 0 : buffer.size;
+  worker.sinks[i] = Sink{buffer.data(), used, buffer.capacity(), options_.count_only, &buffer};
+}
+
+template <class T>
+void BatchSearch<T>::close_sink(Worker& worker, std::size_t part, std::size_t i) {
+  const Sink& sink = worker.sinks[i];
+  Finished& finished = finished_[worker.rows[i]];
+  finished.worker = static_cast<std::uint32_t>(part);
+  finished.first = 0;
+  finished.count = sink.size;
+  if (options_.count_only) return;
+  IdBuffer& buffer = *sink.buffer;
+  finished.first = buffer.size;
+  finished.count -= buffer.size;
+  buffer.size = sink.size;
+  if (options_.sort) std::sort(buffer.data() + finished.first, buffer.data() + buffer.size);
 }
 
 template <class T>

@@ -178,8 +178,9 @@ std::unique_ptr<Version<T>> make_version(const std::vector<PlacedNode>& placed, 
     nodes.emplace_back(make_node<T>(node, header.layout_bitmap != 0, header.dims, data));
   for (std::size_t i = 0; i < placed.size(); ++i) {
     if (nodes[i]->leaf()) continue;
-    for (std::size_t c = 0; c < nodes[i]->count; ++c)
-      nodes[i]->children.push_back(nodes[placed[i].first_child + c].get());
+    std::vector<Node<T>*> children;
+    for (std::size_t c = 0; c < nodes[i]->count; ++c) children.push_back(nodes[placed[i].first_child + c].get());
+    nodes[i]->set_children(std::move(children));
   }
   auto version = std::make_unique<Version<T>>();
   version->size = header.size;

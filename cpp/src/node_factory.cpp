@@ -114,7 +114,7 @@ Node<T>* NodeFactory<T>::make_inner(std::vector<Node<T>*> children, const std::v
   for (std::size_t c = 0; c < children.size(); ++c)
     write_lane(*node, c, envelopes[c].lower.data(), envelopes[c].upper.data());
   if (layout_.bitmap) fill_lines(*node);
-  node->children = std::move(children);
+  node->set_children(std::move(children));
   return node.release();
 }
 
@@ -293,7 +293,8 @@ std::uint32_t NodeFactory<T>::line_count(const Node<T>& node) const {
 
 template <class T>
 std::size_t NodeFactory<T>::bytes(const Node<T>& node) const {
-  return sizeof(Node<T>) + node.children.capacity() * sizeof(Node<T>*) + node.lines.bytes + node.entries.bytes;
+  return sizeof(Node<T>) + node.children.capacity() * sizeof(Node<T>*) +
+         node.child_lines.capacity() * sizeof(std::uint64_t*) + node.lines.bytes + node.entries.bytes;
 }
 
 template class NodeFactory<float>;

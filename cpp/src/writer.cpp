@@ -175,7 +175,9 @@ void Writer<T>::replace(std::uint32_t number, Node<T>* node) {
   const std::uint32_t parent = places_[number].parent;
   if (parent == kNoParent) return;
   Node<T>* above = writable(parent);
-  above->children[lane_of(*above, old)] = node;
+  const std::size_t lane = lane_of(*above, old);
+  above->children[lane] = node;
+  above->note_lines(lane);
 }
 
 template <class T>
@@ -193,6 +195,10 @@ void Writer<T>::own_lines(Node<T>& node) {
   discard_part(node.lines);
   node.lines = copy;
   bind_views(node, factory_->dims());
+  const std::uint32_t parent = places_[node.number].parent;
+  if (parent == kNoParent || !node.leaf()) return;
+  Node<T>& above = *writable(parent);
+  above.note_lines(lane_of(above, &node));
 }
 
 template <class T>
@@ -327,7 +333,7 @@ void Writer<T>::remove_child(std::uint32_t parent, const Node<T>* child) {
   children.erase(children.begin() + static_cast<std::ptrdiff_t>(lane));
   envelopes.erase(envelopes.begin() + static_cast<std::ptrdiff_t>(lane));
   if (children.empty()) {  // only a root may end here; shrink_root() replaces it
-    node->children.clear();
+    node->set_children({});
     node->count = node->live = 0;
     return;
   }

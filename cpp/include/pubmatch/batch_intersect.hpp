@@ -25,6 +25,8 @@ struct IntersectBuffer {
   }
   // The buffer of level 0: the root, met by all.
   void start(const Node<T>* root, std::size_t event_count);
+  // The same with a visit per event: carried down, each event's nodes stay together, one event behind the other.
+  void start_apart(const Node<T>* root, std::size_t event_count);
 };
 
 template <class T>

@@ -57,8 +57,13 @@ class BatchSearch {
   struct Worker;
   bool take_group(std::size_t target, std::size_t& first, std::size_t& last);
   void search_group(std::size_t part, std::size_t first, std::size_t last);
-  void prefetch_start(std::size_t row) const;
+  void start(Worker& worker, std::size_t size) const;
   void start_from_table(Worker& worker, std::size_t size) const;
+  void scan_together(Worker& worker, std::size_t part, std::size_t size);
+  void scan_apart(Worker& worker, std::size_t part, std::size_t size);
+  LeafScan<T> leaf_scan(const Worker& worker) const;
+  void open_sink(Worker& worker, std::size_t i);
+  void close_sink(Worker& worker, std::size_t part, std::size_t i);
 
   const Version<T>& version_;
   const EventBatch<T>& batch_;
@@ -67,8 +72,9 @@ class BatchSearch {
   std::unique_ptr<WorkloadTable<T>> table_;
   std::vector<std::uint32_t> order_;
   std::vector<Finished> finished_;
-  std::size_t group_;  // events searched together
-  bool together_;      // groups of more than one event, whose ids are wanted
+  bool apart_;         // every event goes through its leaves by itself, those of a group one after the other
+  std::size_t group_;  // events carried down together, and unless apart taken through the leaves together
+  bool together_;      // events share their leaves, and their ids are wanted
   std::vector<IdBuffer> own_ids_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<std::size_t> next_{0};

@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "pubmatch/params.hpp"
@@ -55,9 +56,22 @@ struct alignas(64) Node {
   Part entries;
   std::vector<std::uint8_t> active_dims;
   std::vector<Node*> children;
+  // Right above the leaves of a bitmap tree: where the lines of each child begin if it is dense, else null. A search then
+  // reads the heads of those leaves alone in which something survives.
+  std::vector<const std::uint64_t*> child_lines;
 
+  const std::uint64_t* dense_lines() const { return bitmap_leaf() && dense ? line_words : nullptr; }
   bool leaf() const { return height == 0; }
   bool bitmap_leaf() const { return bitmap && height == 0; }
+  void set_children(std::vector<Node*> given) {
+    children = std::move(given);
+    child_lines.resize(bitmap && height == 1 ? children.size() : 0);
+    for (std::size_t c = 0; c < child_lines.size(); ++c) note_lines(c);
+  }
+  // To be called when a child or its lines were replaced.
+  void note_lines(std::size_t c) {
+    if (!child_lines.empty()) child_lines[c] = children[c]->dense_lines();
+  }
   std::int64_t id(std::size_t slot) const {
     return wide_ids ? static_cast<const std::int64_t*>(ids)[slot]
                     : static_cast<std::int64_t>(static_cast<const std::uint32_t*>(ids)[slot]);

@@ -129,6 +129,14 @@ struct Candidates {
     slot[size] = where;
     if (++size == kCapacity) flush(scan);
   }
+
+  void add_all(const LeafScan<T>& scan, const Node<T>& node, std::uint32_t at, const Line& slots) {
+    std::uint64_t words[kLineWords];
+    __builtin_memcpy(words, &slots, sizeof words);
+    for (std::uint32_t w = 0; w < kLineWords; ++w)
+      for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1)
+        add(scan, node, at, w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits)));
+  }
 };
 
 // The lines that one event needs in a leaf further on.
@@ -148,8 +156,7 @@ void prefetch_lines(const LeafScan<T>& scan, const Node<T>& node, std::size_t ro
 
 // ANDs the lines of one event; false when nothing is left.
 template <class T>
-bool surviving(const LeafScan<T>& scan, const Node<T>& node, std::size_t row, const Line& used, std::uint64_t* words) {
-  Line acc;
+bool surviving(const LeafScan<T>& scan, const Node<T>& node, std::size_t row, const Line& used, Line& acc) {
   if (node.active == 0) {
     __builtin_memcpy(&acc, node.live_bits, sizeof acc);
   } else if (node.dense) {
@@ -160,7 +167,6 @@ bool surviving(const LeafScan<T>& scan, const Node<T>& node, std::size_t row, co
     if (!and_lines(node.line_words, chosen, node.active, acc)) return false;
   }
   acc &= used;
-  __builtin_memcpy(words, &acc, sizeof acc);
   return true;
 }
 
@@ -181,16 +187,72 @@ inline std::size_t list_bits(const std::uint64_t* words, std::uint16_t* slots) {
   return found;
 }
 
+// An event's way through leaves whose lines are known and lie alike: the first lines of each are ANDed; leaves in which
+// entries survive wait until their other lines and their heads are there.
+template <class T>
+class Passage {
+ public:
+  Passage(const LeafScan<T>& scan, std::uint32_t position)
+      : scan_(scan), position_(position), chosen_(scan.batch->dense_leaf(scan.rows[position])), lines_(scan.batch->dims()) {
+    for (std::size_t j = 0; j < kHead; ++j) head_[j] = std::size_t{chosen_[j < lines_ ? j : lines_ - 1]} * sizeof(Line);
+  }
+
+  void fetch(const std::uint64_t* lines) const {
+    const char* base = reinterpret_cast<const char*>(lines);
+    for (std::size_t j = 0; j < kHead; ++j) __builtin_prefetch(base + head_[j], 0, 2);
+  }
+
+  void visit(const Visit<T>& visit, Candidates<T>& candidates) {
+    const char* base = reinterpret_cast<const char*>(visit.lines);
+    Line acc = *reinterpret_cast<const Line*>(base + head_[0]);
+    for (std::size_t j = 1; j < kHead; ++j) acc &= *reinterpret_cast<const Line*>(base + head_[j]);
+    if (any(acc)) wait(*visit.node, visit.lines, acc, candidates);
+  }
+
+  void finish(Candidates<T>& candidates) {
+    while (taken_ < added_) finish_one(candidates);
+  }
+
+ private:
+  static constexpr std::size_t kWaiting = 8;
+
+  void wait(const Node<T>& node, const std::uint64_t* lines, const Line& acc, Candidates<T>& candidates) {
+    __builtin_prefetch(&node);
+    for (std::size_t j = kHead; j < lines_; ++j) __builtin_prefetch(line_at(lines, chosen_[j]));
+    if (added_ - taken_ == kWaiting) finish_one(candidates);
+    const std::size_t at = added_++ % kWaiting;
+    leaf_[at] = &node;
+    left_[at] = acc;
+  }
+
+  void finish_one(Candidates<T>& candidates) {
+    const std::size_t at = taken_++ % kWaiting;
+    const Node<T>& node = *leaf_[at];
+    Line acc;
+    first_bits(node.count, acc);
+    acc &= left_[at];
+    for (std::size_t j = kHead; j < lines_; ++j) acc &= *line_at(node.line_words, chosen_[j]);
+    if (any(acc)) candidates.add_all(scan_, node, position_, acc);
+  }
+
+  const LeafScan<T>& scan_;
+  std::uint32_t position_;
+  const std::uint32_t* chosen_;
+  std::size_t lines_;
+  std::size_t head_[kHead];
+  const Node<T>* leaf_[kWaiting];
+  Line left_[kWaiting];
+  std::size_t taken_ = 0;
+  std::size_t added_ = 0;
+};
+
 // One of few events in a leaf: survivors wait for their rows.
 template <class T>
 void scan_for_one(const LeafScan<T>& scan, const Node<T>& node, std::uint32_t position, Candidates<T>& candidates) {
   Line used;
   first_bits(node.count, used);
-  std::uint64_t words[kLineWords];
-  if (!surviving(scan, node, scan.rows[position], used, words)) return;
-  for (std::uint32_t w = 0; w < kLineWords; ++w)
-    for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1)
-      candidates.add(scan, node, position, w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits)));
+  Line acc;
+  if (surviving(scan, node, scan.rows[position], used, acc)) candidates.add_all(scan, node, position, acc);
 }
 
 // The k-th of `shares` equal pieces of a part, into the second-level cache: the first could not hold a leaf.
@@ -265,8 +327,10 @@ void scan_for_many(const LeafScan<T>& scan, const Visit<T>& visit, const Node<T>
     }
     const std::uint32_t position = scan.events[visit.first + k];
     const std::size_t row = scan.rows[position];
+    Line left;
+    if (!surviving(scan, node, row, used, left)) continue;
     std::uint64_t words[kLineWords];
-    if (!surviving(scan, node, row, used, words)) continue;
+    __builtin_memcpy(words, &left, sizeof left);
     Sink& sink = scan.sinks[position];
     if (!sink.counting)
       while (sink.capacity - sink.size < kBlockEntries) scan.grow(sink);
@@ -312,29 +376,62 @@ bool worth_streaming(const Visit<T>& visit) {
   return events > 1 && events * visit.node->active * 256 >= visit.node->lines.bytes;
 }
 
+// Fetches what the first events of a visit further on will read, unless that visit streams the whole leaf.
+template <class T>
+void prefetch_visit(const LeafScan<T>& scan, const Visit<T>& visit) {
+  if (visit.lines != nullptr)
+    Passage<T>(scan, scan.events[visit.first]).fetch(visit.lines);
+  else if (!visit.node->bitmap)
+    prefetch_entries(*visit.node);
+  else if (!worth_streaming(visit))
+    for (std::uint32_t k = visit.first; k < visit.last; ++k)
+      prefetch_lines(scan, *visit.node, scan.rows[scan.events[k]]);
+}
+
+inline constexpr std::size_t kNodesAhead = 12;
+inline constexpr std::size_t kLinesAhead = 6;
+
+// Takes the event of a visit through this leaf and those behind it whose lines are known; returns the visit after them.
+template <class T>
+std::size_t pass(const LeafScan<T>& scan, std::size_t first, std::size_t known, Candidates<T>& candidates) {
+  const Visit<T>* visits = scan.visits;
+  const std::uint32_t event = visits[first].first;
+  Passage<T> passage(scan, scan.events[event]);
+  std::size_t end = first;
+  while (end < scan.visit_count && visits[end].lines != nullptr && visits[end].first == event) ++end;
+  std::size_t v = first;
+  for (; v + kLinesAhead < end; ++v) {
+    passage.fetch(visits[v + kLinesAhead].lines);
+    passage.visit(visits[v], candidates);
+  }
+  for (; v < end; ++v) {
+    if (v + kLinesAhead < known) prefetch_visit(scan, visits[v + kLinesAhead]);
+    passage.visit(visits[v], candidates);
+  }
+  passage.finish(candidates);
+  return end;
+}
+
 template <class T>
 void scan_leaves(const LeafScan<T>& scan) {
-  constexpr std::size_t kNodesAhead = 12;
-  constexpr std::size_t kLinesAhead = 6;
+  const std::size_t known = scan.visit_count + scan.visits_behind;
+  if (scan.begins)
+    for (std::size_t v = 0; v < kLinesAhead && v < known; ++v) prefetch_visit(scan, scan.visits[v]);
   Candidates<T> candidates;
-  for (std::size_t v = 0; v < scan.visit_count; ++v) {
-    if (v + kNodesAhead < scan.visit_count) {
-      const char* node = reinterpret_cast<const char*>(scan.visits[v + kNodesAhead].node);
-      __builtin_prefetch(node);
+  for (std::size_t v = 0; v < scan.visit_count;) {
+    if (scan.visits[v].lines != nullptr) {
+      v = pass(scan, v, known, candidates);
+      continue;
     }
-    const Visit<T>& visit = scan.visits[v];
-    const Visit<T>* ahead = v + kLinesAhead < scan.visit_count ? &scan.visits[v + kLinesAhead] : nullptr;
-    if (!visit.node->bitmap) {
-      if (ahead != nullptr) prefetch_entries(*ahead->node);
+    if (v + kNodesAhead < known) __builtin_prefetch(scan.visits[v + kNodesAhead].node);
+    if (v + kLinesAhead < known) prefetch_visit(scan, scan.visits[v + kLinesAhead]);
+    const Visit<T>& visit = scan.visits[v++];
+    if (!visit.node->bitmap)
       scan_compare_leaf(scan, visit);
-    } else if (!worth_streaming(visit)) {
-      if (ahead != nullptr && !worth_streaming(*ahead))
-        for (std::uint32_t k = ahead->first; k < ahead->last; ++k)
-          prefetch_lines(scan, *ahead->node, scan.rows[scan.events[k]]);
+    else if (worth_streaming(visit))
+      scan_for_many(scan, visit, v < scan.visit_count ? scan.visits[v].node : nullptr, candidates);
+    else
       for (std::uint32_t k = visit.first; k < visit.last; ++k) scan_for_one(scan, *visit.node, scan.events[k], candidates);
-    } else {
-      scan_for_many(scan, visit, v + 1 < scan.visit_count ? scan.visits[v + 1].node : nullptr, candidates);
-    }
   }
   candidates.flush(scan);
 }
