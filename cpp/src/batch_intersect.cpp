@@ -8,6 +8,13 @@ namespace pubmatch {
 
 namespace {
 constexpr std::size_t kEventsAhead = 3;  // events whose lines are on their way while one is tested
+
+// Where the lines of a child begin, if they are known.
+template <class T>
+const std::uint64_t* lines_of(const Node<T>& node, std::size_t c) {
+  return node.child_lines.empty() ? nullptr : node.child_lines[c];
+}
+
 }  // namespace
 
 template <class T>
@@ -53,7 +60,7 @@ void BatchIntersect<T>::descend(const IntersectBuffer<T>& from, const std::uint3
     if (visit.node->leaf()) {
       const auto first = static_cast<std::uint32_t>(to.events.size());
       to.events.insert(to.events.end(), events, events + (visit.last - visit.first));
-      to.visits.push_back({visit.node, first, static_cast<std::uint32_t>(to.events.size())});
+      to.visits.push_back({visit.node, first, static_cast<std::uint32_t>(to.events.size()), visit.lines});
     } else if (visit.last - visit.first == 1) {
       descend_one(visit, *events, rows[*events], to);
     } else {
@@ -69,12 +76,11 @@ void BatchIntersect<T>::descend_one(const Visit<T>& visit, std::uint32_t event, 
   kernels_.meet(*visit.node, batch_, row, line_counts_, mask);
   const auto first = static_cast<std::uint32_t>(to.events.size());
   to.events.push_back(event);
-  const std::uint64_t* const* child_lines = visit.node->child_lines.empty() ? nullptr : visit.node->child_lines.data();
   for (std::size_t w = 0; w < kLineWords; ++w)
     for (std::uint64_t bits = mask[w]; bits != 0; bits &= bits - 1) {
       const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
       const Node<T>* child = visit.node->children[c];
-      const std::uint64_t* lines = child_lines == nullptr ? nullptr : child_lines[c];
+      const std::uint64_t* lines = lines_of(*visit.node, c);
       if (lines == nullptr) __builtin_prefetch(child);
       to.visits.push_back({child, first, first + 1, lines});
     }
@@ -100,7 +106,7 @@ void BatchIntersect<T>::descend_many(const Visit<T>& visit, const std::uint32_t*
     if (place[c + 1] == place[c]) continue;
     const Node<T>* child = visit.node->children[c];
     __builtin_prefetch(child);
-    to.visits.push_back({child, base + place[c], base + place[c + 1]});
+    to.visits.push_back({child, base + place[c], base + place[c + 1], lines_of(*visit.node, c)});
   }
   to.events.resize(base + place[visit.node->count]);
   for (std::size_t i = 0; i < size; ++i) {

@@ -22,7 +22,7 @@ void grow(Sink& sink) {
 
 // Events that go through their leaves one by one are carried down in groups of this size, so that what the next one reads
 // is on its way while one is searched.
-constexpr std::size_t kConvoy = 8;
+constexpr std::size_t kConvoy = 16;
 
 // No larger than leaves every thread a share of the batch.
 std::size_t shared_group(std::size_t group, std::size_t events, std::size_t threads) {
@@ -109,7 +109,9 @@ void BatchSearch<T>::start(Worker& worker, std::size_t size) const {
       buffer.events.push_back(i);
       for (const std::uint32_t at : table_->list(worker.rows[i])) {
         const Node<T>* node = table_->nodes()[at];
-        buffer.visits.push_back({node, i, i + 1, node->dense_lines()});
+        const std::uint64_t* lines = table_->lines()[at];
+        if (lines == nullptr) __builtin_prefetch(node);
+        buffer.visits.push_back({node, i, i + 1, lines});
       }
     }
   } else {
@@ -183,7 +185,7 @@ template <class T>
 void BatchSearch<T>::scan_apart(Worker& worker, std::size_t part, std::size_t size) {
   LeafScan<T> scan = leaf_scan(worker);
   scan.sinks = worker.sinks.data();
-  scan.visits_behind = scan.visit_count;
+  scan.apart = true;
   const Visit<T>* const end = scan.visits + scan.visit_count;
   for (std::size_t i = 0; i < size; ++i) {
     const Visit<T>* last = scan.visits;

@@ -76,13 +76,12 @@ class Loader {
 template <class T>
 std::uint32_t choose_group(const Version<T>& version, const BoxView<T>& boxes) {
   constexpr std::size_t kProbes = 64;
-  constexpr std::uint32_t kCompareGroup = 32;
   constexpr double kMostGroup = 128;
   constexpr double kManyLeaves = 0.2;               // share of the leaves an event visits
   constexpr double kManyMatches = 2;                // matches per leaf visited
   constexpr double kLineReaders = 40;               // events per leaf that read most of its lines
   if (version.factory->layout().dynamic) return 1;  // the paper's tree: every event by itself
-  if (!version.factory->layout().bitmap) return kCompareGroup;
+  if (!version.factory->layout().bitmap) return 1;
   if (boxes.size == 0) return 1;
   const std::vector<T> points = sample_centres(boxes, kProbes);
   const EventBatch<T> batch(points.data(), points.size() / boxes.dims, boxes.dims, &version.factory->cuts());

@@ -1,7 +1,5 @@
 #include "pubmatch/node.hpp"
 
-#include "pubmatch/part_pool.hpp"
-
 namespace pubmatch {
 
 namespace {
@@ -43,10 +41,10 @@ PartSizes part_sizes(const NodeFacts& facts) {
   return sizes;
 }
 
-Part allocate_part(std::size_t bytes, std::uint64_t birth, bool zeroed) {
+Part allocate_part(PartUse use, std::size_t bytes, std::uint64_t birth, bool zeroed) {
   Part part;
   if (bytes == 0) return part;
-  part.data = take_part_memory(bytes, zeroed);
+  part.data = take_part_memory(use, bytes, zeroed);
   part.bytes = bytes;
   part.birth = birth;
   part.owned = true;

@@ -18,8 +18,8 @@ std::uint16_t lanes(std::size_t count) { return static_cast<std::uint16_t>((coun
 template <class T>
 void NodeFactory<T>::allocate(Node<T>& node, std::size_t line_count, std::uint64_t birth) const {
   const PartSizes sizes = part_sizes(facts_of(node, dims_, line_count));
-  node.lines = allocate_part(sizes.lines, birth);
-  node.entries = allocate_part(sizes.entries, birth);
+  node.lines = allocate_part(PartUse::kLines, sizes.lines, birth);
+  node.entries = allocate_part(PartUse::kEntries, sizes.entries, birth);
   bind_views(node, dims_);
 }
 

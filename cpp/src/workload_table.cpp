@@ -21,6 +21,7 @@ WorkloadTable<T>::WorkloadTable(const Version<T>& version, const EventBatch<T>& 
   nodes_.reserve(current.visits.size());
   for (const Visit<T>& visit : current.visits) {
     nodes_.push_back(visit.node);
+    lines_.push_back(visit.lines);
     for (std::uint32_t i = visit.first; i < visit.last; ++i) ++first_[current.events[i] + 1];
   }
   std::partial_sum(first_.begin(), first_.end(), first_.begin());

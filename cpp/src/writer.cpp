@@ -189,7 +189,7 @@ std::size_t Writer<T>::lane_of(const Node<T>& parent, const Node<T>* child) cons
 template <class T>
 void Writer<T>::own_lines(Node<T>& node) {
   if (!node.bitmap || node.lines.birth == serial_) return;
-  Part copy = allocate_part(node.lines.bytes, serial_, false);
+  Part copy = allocate_part(PartUse::kLines, node.lines.bytes, serial_, false);
   made_.parts.push_back(copy);
   std::memcpy(copy.data, node.lines.data, node.lines.bytes);
   discard_part(node.lines);
@@ -204,7 +204,7 @@ void Writer<T>::own_lines(Node<T>& node) {
 template <class T>
 void Writer<T>::own_entries(Node<T>& node) {
   if (node.entries.birth == serial_) return;
-  Part copy = allocate_part(node.entries.bytes, serial_, false);
+  Part copy = allocate_part(PartUse::kEntries, node.entries.bytes, serial_, false);
   made_.parts.push_back(copy);
   std::memcpy(copy.data, node.entries.data, node.entries.bytes);
   discard_part(node.entries);

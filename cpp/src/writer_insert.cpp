@@ -127,7 +127,7 @@ void Writer<T>::widen(Node<T>& node, std::size_t room) {
   const Node<T> old = node;
   node.room = static_cast<std::uint16_t>(std::max<std::size_t>(room, node.count + 1u));
   if (!node.bitmap_leaf()) node.stride = node.room = static_cast<std::uint16_t>((node.room + 3) / 4 * 4);
-  node.entries = allocate_part(part_sizes(facts_of(node, factory_->dims())).entries, serial_, false);
+  node.entries = allocate_part(PartUse::kEntries, part_sizes(facts_of(node, factory_->dims())).entries, serial_, false);
   made_.parts.push_back(node.entries);
   bind_views(node, factory_->dims());
   if (node.bitmap_leaf()) {

@@ -154,6 +154,27 @@ TEST_CASE("BatchIntersect: events are positions in the list of rows that travel 
   CHECK(second.events == Positions{2, 0, 2});
 }
 
+TEST_CASE("BatchIntersect: events that start apart stay apart, one behind the other") {
+  const DrawnTree tree;
+  const Positions rows = {6, 1, 3};
+  BatchIntersect<double> intersect(tree.version, events());
+  IntersectBuffer<double> root, second, third;
+  root.start_apart(tree.version.root, rows.size());
+  CHECK(root.visits.size() == rows.size());
+  intersect.descend(root, rows.data(), second);
+  intersect.descend(second, rows.data(), third);
+  std::vector<const Node<double>*> nodes;
+  Positions whose;
+  for (const Visit<double>& visit : third.visits) {
+    REQUIRE(visit.last == visit.first + 1);
+    nodes.push_back(visit.node);
+    whose.push_back(third.events[visit.first]);
+  }
+  // Event 6 meets L5 and L6, event 1 nothing, event 3 L1 and L5.
+  CHECK(tree.names(nodes, tree.leaves) == Positions{5, 6, 1, 5});
+  CHECK(whose == Positions{0, 0, 2, 2});
+}
+
 TEST_CASE("BatchSearch: events finish shortest first, and all find what they meet") {
   DrawnTree tree;
   const Rows expected = {{0, 1, 2}, {}, {4, 6}, {2, 8}, {}, {8}, {8, 9}, {6}};

@@ -19,7 +19,7 @@ struct Visit {
   const Node<T>* node = nullptr;
   std::uint32_t first = 0;
   std::uint32_t last = 0;
-  const std::uint64_t* lines = nullptr;  // of a dense leaf that one event visits, where they are known
+  const std::uint64_t* lines = nullptr;  // of a dense leaf, where they are known
 };
 
 class IdBuffer;
@@ -37,8 +37,9 @@ template <class T>
 struct LeafScan {
   const Visit<T>* visits = nullptr;
   std::size_t visit_count = 0;
-  std::size_t visits_behind = 0;  // visits that follow and are scanned next: their lines are fetched ahead too
-  bool begins = true;             // nothing has been fetched for these visits yet
+  std::size_t visits_behind = 0;          // visits that follow and are scanned next: their lines are fetched ahead too
+  bool begins = true;                     // nothing has been fetched for these visits yet
+  bool apart = false;                     // every visit is of one event, and those of an event follow one another
   const std::uint32_t* events = nullptr;  // per visit: positions in the group
   const std::uint32_t* rows = nullptr;    // position in the group -> row of the batch
   const EventBatch<T>* batch = nullptr;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "pubmatch/params.hpp"
+#include "pubmatch/part_pool.hpp"
 
 namespace pubmatch {
 
@@ -107,7 +108,7 @@ template <class T>
 NodeFacts facts_of(const Node<T>& node, std::size_t dims, std::size_t line_count = 0);
 
 // Memory aligned to a line. Throws std::bad_alloc.
-Part allocate_part(std::size_t bytes, std::uint64_t birth, bool zeroed = true);
+Part allocate_part(PartUse use, std::size_t bytes, std::uint64_t birth, bool zeroed = true);
 void free_part(Part& part);
 
 // Points the views at the parts.

@@ -9,8 +9,11 @@
 
 namespace pubmatch {
 
+// What a part holds: parts of one kind lie together.
+enum class PartUse { kLines, kEntries };
+
 // Aligned to 64 bytes. Throws std::bad_alloc.
-std::byte* take_part_memory(std::size_t bytes, bool zeroed);
+std::byte* take_part_memory(PartUse use, std::size_t bytes, bool zeroed);
 void return_part_memory(std::byte* data, std::size_t bytes);
 
 }  // namespace pubmatch

@@ -25,6 +25,8 @@ class WorkloadTable {
     return {list_.data() + first_[event], list_.data() + first_[event + 1]};
   }
   const std::vector<const Node<T>*>& nodes() const { return nodes_; }
+  // Where the lines of each node begin, if it is a dense leaf.
+  const std::vector<const std::uint64_t*>& lines() const { return lines_; }
   // Events in ascending order of workload; equal ones as given.
   std::vector<std::uint32_t> sorted() const;
 
@@ -32,6 +34,7 @@ class WorkloadTable {
   std::vector<std::uint32_t> first_;
   std::vector<std::uint32_t> list_;
   std::vector<const Node<T>*> nodes_;
+  std::vector<const std::uint64_t*> lines_;
 };
 
 extern template class WorkloadTable<float>;

@@ -76,6 +76,18 @@ inline bool row_contains_at(const double* low, const double* high, const std::ui
   return inside;
 }
 
+// Eight ids at a time: up to seven are read behind the last chosen one, and lie in the node's memory or its slack.
+inline std::size_t write_chosen(const std::uint32_t* ids, std::uint64_t bits, std::int64_t* out) {
+  std::int64_t* next = out;
+  for (; bits != 0; bits >>= 8, ids += 8) {
+    const auto chosen = static_cast<__mmask8>(bits);
+    const __m512i eight = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(ids)));
+    _mm512_storeu_si512(next, _mm512_maskz_compress_epi64(chosen, eight));
+    next += _mm_popcnt_u32(chosen);
+  }
+  return static_cast<std::size_t>(next - out);
+}
+
 template <class T>
 std::size_t verify(const Node<T>&, std::span<const std::uint16_t>, const T*, const T*, std::size_t, std::int64_t*,
                    std::size_t);

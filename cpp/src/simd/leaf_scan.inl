@@ -6,6 +6,7 @@
 //   lanes_containing(lo, hi, down, up)  bit i: lo[i] <= down and hi[i] >= up
 //   row_contains(low, high, k, down, up)         a row whose dimensions are 0 … k-1
 //   row_contains_at(low, high, dims, k, down, up, dimensions)  a row whose dimensions are listed
+//   write_chosen(ids, bits, out)  writes the ids whose bits are set, returns how many; may write kLineWords more
 //   verify(node, slots, down, up, dimensions, out, step)  optional: an overload for one bound type
 
 inline constexpr std::size_t kHead = 8;           // lines read before the first test: by then most nodes are done
@@ -46,24 +47,34 @@ inline void first_bits(std::size_t count, Line& line) {
   __builtin_memcpy(&line, words, sizeof line);
 }
 
+// Whether few comparisons are left: then they cost less than a branch on what the first ones found.
+inline constexpr std::size_t kBranchFree = 3;
+
 template <class T>
 void compare_lanes(const Node<T>& node, std::size_t dims, const T* down, const T* up, std::uint64_t* mask) {
   for (std::size_t w = 0; w < kLineWords; ++w) mask[w] = 0;
   const std::size_t stride = node.stride;
   for (std::size_t c = 0; c < node.count; c += kLanes<T>) {
     const T* bounds = node.bounds + c;
-    std::uint64_t bits = node.count - c >= kLanes<T> ? (std::uint64_t{1} << kLanes<T>) - 1
-                                                     : (std::uint64_t{1} << (node.count - c)) - 1;
-    for (std::size_t d = 0; d < dims && bits != 0; ++d, bounds += 2 * stride)
-      bits &= lanes_containing(bounds, bounds + stride, down[d], up[d]);
+    std::uint64_t bits =
+        node.count - c >= kLanes<T> ? (std::uint64_t{1} << kLanes<T>)-1 : (std::uint64_t{1} << (node.count - c)) - 1;
+    if (dims <= kBranchFree)
+      for (std::size_t d = 0; d < dims; ++d, bounds += 2 * stride)
+        bits &= lanes_containing(bounds, bounds + stride, down[d], up[d]);
+    else
+      for (std::size_t d = 0; d < dims && bits != 0; ++d, bounds += 2 * stride)
+        bits &= lanes_containing(bounds, bounds + stride, down[d], up[d]);
     mask[c / 64] |= bits << (c % 64);
   }
 }
 
+// Children whose envelopes are compared faster than their lines are fetched.
+inline constexpr std::size_t kFewChildren = 16;
+
 template <class T>
 void meet(const Node<T>& node, const EventBatch<T>& batch, std::size_t row, const std::uint8_t* inner_line_counts,
           std::uint64_t* mask) {
-  if (!node.bitmap) {
+  if (!node.bitmap || node.count <= kFewChildren) {
     compare_lanes(node, batch.dims(), batch.down(row), batch.up(row), mask);
     return;
   }
@@ -193,7 +204,10 @@ template <class T>
 class Passage {
  public:
   Passage(const LeafScan<T>& scan, std::uint32_t position)
-      : scan_(scan), position_(position), chosen_(scan.batch->dense_leaf(scan.rows[position])), lines_(scan.batch->dims()) {
+      : scan_(scan),
+        position_(position),
+        chosen_(scan.batch->dense_leaf(scan.rows[position])),
+        lines_(scan.batch->dims()) {
     for (std::size_t j = 0; j < kHead; ++j) head_[j] = std::size_t{chosen_[j < lines_ ? j : lines_ - 1]} * sizeof(Line);
   }
 
@@ -258,7 +272,8 @@ void scan_for_one(const LeafScan<T>& scan, const Node<T>& node, std::uint32_t po
 // The k-th of `shares` equal pieces of a part, into the second-level cache: the first could not hold a leaf.
 inline void prefetch_share(const Part& part, std::size_t k, std::size_t shares) {
   const std::size_t lines = (part.bytes + 63) / 64;
-  for (std::size_t i = lines * k / shares; i < lines * (k + 1) / shares; ++i) __builtin_prefetch(part.data + i * 64, 0, 2);
+  for (std::size_t i = lines * k / shares; i < lines * (k + 1) / shares; ++i)
+    __builtin_prefetch(part.data + i * 64, 0, 2);
 }
 
 // Writes the ids of those slots that contain the event, one behind the other (with step 0 on top of each other), and
@@ -278,6 +293,21 @@ inline std::size_t count_bits(const std::uint64_t* words) {
   std::size_t count = 0;
   for (std::size_t w = 0; w < kLineWords; ++w) count += static_cast<std::size_t>(__builtin_popcountll(words[w]));
   return count;
+}
+
+// Writes the ids of the slots from `first` on whose bits are set, as write_chosen does.
+template <class T>
+inline std::size_t write_ids(const Node<T>& node, std::size_t first, std::uint64_t bits, std::int64_t* out) {
+  if (!node.wide_ids) return write_chosen(static_cast<const std::uint32_t*>(node.ids) + first, bits, out);
+  std::int64_t* next = out;
+  for (; bits != 0; bits &= bits - 1) *next++ = node.id(first + static_cast<std::size_t>(__builtin_ctzll(bits)));
+  return static_cast<std::size_t>(next - out);
+}
+
+// For all ids of a leaf, and what write_chosen may write behind them.
+template <class T>
+inline void make_room(const LeafScan<T>& scan, Sink& sink) {
+  while (sink.capacity - sink.size < kBlockEntries + kLineWords) scan.grow(sink);
 }
 
 // Takes the survivors of a dense leaf that need no verification out of `words` and into the sink: a box that may match the
@@ -303,9 +333,7 @@ void take_sure(const LeafScan<T>& scan, const Node<T>& node, std::size_t row, st
     sink.size += count_bits(taken);
   } else {
     std::int64_t* out = sink.ids + sink.size;
-    for (std::size_t w = 0; w < kLineWords; ++w)
-      for (std::uint64_t bits = taken[w]; bits != 0; bits &= bits - 1)
-        *out++ = node.id(w * 64 + static_cast<std::size_t>(__builtin_ctzll(bits)));
+    for (std::size_t w = 0; w < kLineWords; ++w) out += write_ids(node, w * 64, taken[w], out);
     sink.size = static_cast<std::size_t>(out - sink.ids);
   }
   for (std::size_t w = 0; w < kLineWords; ++w) words[w] &= ~taken[w];
@@ -332,15 +360,14 @@ void scan_for_many(const LeafScan<T>& scan, const Visit<T>& visit, const Node<T>
     std::uint64_t words[kLineWords];
     __builtin_memcpy(words, &left, sizeof left);
     Sink& sink = scan.sinks[position];
-    if (!sink.counting)
-      while (sink.capacity - sink.size < kBlockEntries) scan.grow(sink);
+    if (!sink.counting) make_room(scan, sink);
     if (node.dense && count_bits(words) >= kWorthSureness) take_sure(scan, node, row, words, sink);
     std::uint16_t slots[kBlockEntries + 4];
     const std::size_t found = list_bits(words, slots);
     std::int64_t scrap[1];
     std::int64_t* out = sink.counting ? scrap : sink.ids + sink.size;
-    const std::size_t matched =
-        verify(node, {slots, found}, scan.batch->down(row), scan.batch->up(row), scan.batch->dims(), out, !sink.counting);
+    const std::size_t matched = verify(node, {slots, found}, scan.batch->down(row), scan.batch->up(row),
+                                       scan.batch->dims(), out, !sink.counting);
     sink.size += matched;
   }
 }
@@ -354,9 +381,13 @@ void scan_compare_leaf(const LeafScan<T>& scan, const Visit<T>& visit) {
     std::uint64_t mask[kLineWords];
     compare_lanes(node, scan.batch->dims(), scan.batch->down(row), scan.batch->up(row), mask);
     Sink& sink = scan.sinks[position];
-    for (std::uint32_t w = 0; w * 64 < node.count; ++w)
-      for (std::uint64_t bits = mask[w]; bits != 0; bits &= bits - 1)
-        put(scan, sink, node.id(w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits))));
+    if (sink.counting) {
+      sink.size += count_bits(mask);
+      continue;
+    }
+    make_room(scan, sink);
+    for (std::size_t w = 0; w * 64 < node.count; ++w)
+      sink.size += write_ids(node, w * 64, mask[w], sink.ids + sink.size);
   }
 }
 
@@ -379,7 +410,7 @@ bool worth_streaming(const Visit<T>& visit) {
 // Fetches what the first events of a visit further on will read, unless that visit streams the whole leaf.
 template <class T>
 void prefetch_visit(const LeafScan<T>& scan, const Visit<T>& visit) {
-  if (visit.lines != nullptr)
+  if (scan.apart && visit.lines != nullptr)
     Passage<T>(scan, scan.events[visit.first]).fetch(visit.lines);
   else if (!visit.node->bitmap)
     prefetch_entries(*visit.node);
@@ -419,7 +450,7 @@ void scan_leaves(const LeafScan<T>& scan) {
     for (std::size_t v = 0; v < kLinesAhead && v < known; ++v) prefetch_visit(scan, scan.visits[v]);
   Candidates<T> candidates;
   for (std::size_t v = 0; v < scan.visit_count;) {
-    if (scan.visits[v].lines != nullptr) {
+    if (scan.apart && scan.visits[v].lines != nullptr) {
       v = pass(scan, v, known, candidates);
       continue;
     }
@@ -431,7 +462,8 @@ void scan_leaves(const LeafScan<T>& scan) {
     else if (worth_streaming(visit))
       scan_for_many(scan, visit, v < scan.visit_count ? scan.visits[v].node : nullptr, candidates);
     else
-      for (std::uint32_t k = visit.first; k < visit.last; ++k) scan_for_one(scan, *visit.node, scan.events[k], candidates);
+      for (std::uint32_t k = visit.first; k < visit.last; ++k)
+        scan_for_one(scan, *visit.node, scan.events[k], candidates);
   }
   candidates.flush(scan);
 }
