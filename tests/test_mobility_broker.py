@@ -302,6 +302,7 @@ def connected() -> Broker:
         ("p", Disconnect("publisher", next="nowhere"), "knows no route to broker 'nowhere'"),
         ("q", Connect("publisher", [WIDE], previous="nowhere"), "knows no route to broker 'nowhere'"),
         ("q", Connect("publisher", [WIDE], proxies=["nowhere"]), "knows no route to broker 'nowhere'"),
+        ("q", Connect("publisher", [WIDE], previous=["b"]), "knows no route to broker"),  # type: ignore[arg-type]
         ("q", Disconnect("publisher"), "publisher 'q' is not connected to broker 'a'"),
         ("q", Disconnect("subscriber"), "subscriber 'q' is not connected to broker 'a'"),
         ("q", Leave("publisher"), "publisher 'q' is not at broker 'a'"),
@@ -358,8 +359,29 @@ def test_bad_brokers() -> None:
         Broker("a", ["b"], schema=SCHEMA, space=FilterSpace(pm.Schema(y=pm.Number())))
     with pytest.raises(pm.ArgumentError, match="delay_s must not be negative, got -1"):
         broker(delay_s=-1)
+    with pytest.raises(pm.ArgumentTypeError, match="space must be a FilterSpace, got int"):
+        Broker("a", ["b"], space=5)  # type: ignore[arg-type]
+    for delay_s in ("x", None, True):
+        with pytest.raises(pm.ArgumentTypeError, match="delay_s must be a number, got"):
+            broker(delay_s=delay_s)
+    for neighbours in (5, "bc", b"bc"):
+        with pytest.raises(pm.ArgumentTypeError, match="neighbours must be a sequence of broker ids, got"):
+            Broker("a", neighbours, schema=SCHEMA)  # type: ignore[arg-type]
+    with pytest.raises(pm.ArgumentTypeError, match=r"each of neighbours must be hashable, got \['c'\]"):
+        Broker("a", ["b", ["c"]], schema=SCHEMA)  # type: ignore[list-item]
+    with pytest.raises(pm.ArgumentTypeError, match=r"id must be hashable, got \['a'\]"):
+        Broker(["a"], ["b"], schema=SCHEMA)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="not a message"):
         broker().handle("client", "hello")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("message", [Publish({"x": 3}, 1), Subscribe(WIDE), Connect("publisher", [WIDE])])
+def test_unhashable_senders(message: Message) -> None:
+    it = connected()
+    before = tables(it)
+    with pytest.raises(pm.ArgumentTypeError, match=r"sender must be hashable, got \['p'\]"):
+        it.handle(["p"], message)  # type: ignore[arg-type]
+    assert tables(it) == before
 
 
 def test_bad_message_fields() -> None:
@@ -367,6 +389,9 @@ def test_bad_message_fields() -> None:
         Connect("driver", [WIDE])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="filters must be a sequence"):
         Connect("publisher", "x = 3")  # type: ignore[arg-type]
+    for proxies in ("bc", 5, [["b"]]):
+        with pytest.raises(pm.ArgumentTypeError, match="proxies must be"):
+            Connect("publisher", [WIDE], proxies=proxies)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="filter must be a Filter or SQL text, got int"):
         Advertise(3)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="event must be a mapping"):

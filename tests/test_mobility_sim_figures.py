@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pubmatch import PubmatchError
+from pubmatch import ArgumentTypeError, PubmatchError
 from pubmatch.mobility import Move, SimulationResult, Trace, advise, balanced_tree, simulate
 from pubmatch.mobility.messages import Publish
 from pubmatch.mobility.network import Links, Network
@@ -140,6 +140,25 @@ def test_probes_never_sent_are_nan() -> None:
         {"walk": "trace"},
         {"trace": Trace([Move(0, "p", "21")])},
         {"walk": "trace", "trace": Trace([Move(0, "p", "999")])},
+        {"seed": "x"},
+        {"seed": None},
+        {"seed": -1},
+        {"seed": 1.5},
+        {"seed": 1.0},
+        {"seed": True},
+        {"speed_kmh": "x"},
+        {"speed_kmh": 10**400},
+        {"duration_s": None},
+        {"duration_s": True},
+        {"message_bytes": "448"},
+        {"message_bytes": True},
+        {"message_bytes": 1e308},
+        {"locality": "x"},
+        {"prediction": "x"},
+        {"prediction": np.array([1.0])},
+        {"roaming_s": None},
+        {"synchronised": "no"},
+        {"walk": "trace", "trace": 5},
         {"topology": 5},
         {"topology": "tree"},
         {"topology": [(0, 1), (1, 2), (2, 0)]},
@@ -151,6 +170,28 @@ def test_impossible_arguments(options: dict[str, Any]) -> None:
         simulate(**{"algorithm": "delayed", **options})
     assert isinstance(caught.value, ValueError | TypeError)
     assert "must" in str(caught.value) or "together" in str(caught.value) or "unknown" in str(caught.value)
+
+
+def test_the_kind_of_a_number_does_not_matter() -> None:
+    small = {"publishers": 5, "subscribers": 20, "topology": balanced_tree(3, 3)}
+    numbers = {
+        "seed": 3,
+        "speed_kmh": 50,
+        "duration_s": 60,
+        "roaming_s": 100,
+        "message_bytes": 448,
+        "prediction": 1,
+        "overshoot": 2,
+    }
+    plain = simulate("delayed", **small, **numbers)
+    for kind in (np.float32, np.float64):
+        scalars = {
+            name: np.uint8(value) if isinstance(value, int) and name in ("seed", "overshoot") else kind(value)
+            for name, value in numbers.items()
+        }
+        result = simulate("delayed", **small, **scalars)
+        assert type(result.simulated_s) is float
+        np.testing.assert_equal(vars(result), vars(plain))
 
 
 # --- advice ---
@@ -204,6 +245,8 @@ def test_advice_refuses_what_it_cannot_judge() -> None:
         advise(Trace([Move(0, "p", "21")]), subscribers=5)
     with pytest.raises(ValueError, match="tolerated_loss"):
         advise(there_and_back(True), tolerated_loss=2)
+    with pytest.raises(ArgumentTypeError, match="tolerated_loss must be a number, got None"):
+        advise(there_and_back(True), tolerated_loss=None)  # type: ignore[arg-type]
     with pytest.raises(FileNotFoundError):
         advise("nowhere.csv")
 
@@ -238,6 +281,16 @@ def test_links_are_fifo_queues_with_bandwidth_and_latency() -> None:
     assert network.hops == {"publish": 2}
     assert network.events == 12
     assert network.now == pytest.approx(1.05)
+
+
+def test_links_take_finite_times() -> None:
+    assert type(Links(np.float32(448)).broker_s) is float
+    with pytest.raises(ValueError, match=r"must take a finite time, got 1e\+308 at 256000\.0 bit/s"):
+        Links(1e308)
+    with pytest.raises(ValueError, match=r"must take a finite time, got 448\.0 at 5e-324 bit/s"):
+        Links(client_bps=5e-324)
+    with pytest.raises(ArgumentTypeError, match="broker_latency_s must be a number, got '0'"):
+        Links(broker_latency_s="0")  # type: ignore[arg-type]
 
 
 def test_ranges_and_proxies_agree() -> None:

@@ -123,3 +123,5 @@ def test_spanning_tree_refusals() -> None:
 def test_impossible_trees(degree: int, levels: int) -> None:
     with pytest.raises(ValueError, match=r"must be at least 2|may have"):
         balanced_tree(degree, levels)
+    with pytest.raises(PubmatchError, match=r"degree must be an integer, got 2\.5"):
+        balanced_tree(2.5, 3)  # type: ignore[arg-type]

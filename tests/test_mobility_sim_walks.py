@@ -6,14 +6,15 @@ import itertools
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pubmatch import PubmatchError
+from pubmatch import ArgumentTypeError, PubmatchError
 from pubmatch.mobility.topology import balanced_tree
 from pubmatch.mobility.trace import Move, Trace, TraceError, read_trace
-from pubmatch.mobility.walks import Range, check_speed, persistent_walk, proxies_of, random_walk, roamed
+from pubmatch.mobility.walks import Range, checked_speed, persistent_walk, proxies_of, random_walk, roamed
 
 TREE = balanced_tree()
 
@@ -85,7 +86,7 @@ def test_proxies_contain_home_and_lie_on_the_line(cells: int, data: st.DataObjec
 @pytest.mark.parametrize("speed", [0, -3, float("nan"), float("inf"), 600, 10_000])
 def test_impossible_speeds(speed: float) -> None:
     with pytest.raises(ValueError, match="speed_kmh must"):
-        check_speed(speed, 3.0)
+        checked_speed(speed, 3.0)
 
 
 TEXT = """# a taxi and a bus
@@ -115,6 +116,15 @@ def test_a_trace_is_read_and_written(file: Path) -> None:
     trace.write(file)
     assert read_trace(file) == trace
     assert trace != Trace([Move(0.0, "taxi", "21")])
+
+
+def test_times_are_plain_floats(file: Path) -> None:
+    trace = Trace([Move(np.float32(0), "taxi", "21"), Move(np.int64(40), "taxi", "22")])
+    assert [type(move.time_s) for move in trace] == [float, float]
+    trace.write(file)
+    assert read_trace(file) == trace
+    with pytest.raises(ArgumentTypeError, match="time_s must be a number, got 'soon'"):
+        Move("soon", "taxi", "21")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -152,6 +162,8 @@ def test_moves_that_the_network_forbids_are_named(file: Path) -> None:
 def test_files_that_are_no_traces(file: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read_trace(file)
+    with pytest.raises(ArgumentTypeError, match="path must be a path, got int"):
+        read_trace(5)  # type: ignore[arg-type]
     for content, problem in (
         (b"", "at least one row"),
         (b"time,who\n", "header must be"),

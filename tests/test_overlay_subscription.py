@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import pubmatch as pm
-from pubmatch.overlay import Calculate, Filter, OperatorGraph, Subscription, TransferNetwork
+from pubmatch.overlay import Calculate, CoreNetwork, Filter, OperatorGraph, Subscription, TransferNetwork
 
 RAIN, LEVEL = Filter("rain", "value > 0"), Filter("level")
 
@@ -132,6 +133,10 @@ def test_network_refuses_and_stays_as_it_was(operator, where, message):
     net.check()
 
 
+def capped(max_ranges) -> TransferNetwork:
+    return TransferNetwork.from_arrays([0], [0], bits=3, max_ranges=max_ranges)
+
+
 def test_network_refuses_bad_arguments():
     net = network()
     net.subscribe(Subscription("s", RAIN, ranges=[(0, 4)]))
@@ -145,12 +150,26 @@ def test_network_refuses_bad_arguments():
         net.join(16)
     with pytest.raises(ValueError, match="relieve_to must be above 0 and at most 1, got 0"):
         net.balance(relieve_to=0)
+    for share in (True, "half", None):
+        with pytest.raises(pm.ArgumentTypeError, match="relieve_to must be a number, got"):
+            net.balance(relieve_to=share)
+    assert net.balance(relieve_to=np.float32(0.5)) == net.balance(relieve_to=0.5)
+    with pytest.raises(pm.ArgumentTypeError, match="pub_rate must be a number, got 'x'"):
+        net.set_rates(pub_rate="x")
+    with pytest.raises(pm.ArgumentError, match="threshold must fit a float64, got an integer of"):
+        net.set_rates(threshold=10**400)
     with pytest.raises(ValueError, match="rate_fil is a fraction and at most 1"):
         net.set_rates(rate_fil=50)
     with pytest.raises(ValueError, match="threshold must be positive"):
         net.set_rates(threshold=0)
     with pytest.raises(ValueError, match="policy must be one of paper, offer, combiner"):
         TransferNetwork.from_arrays([0], [0], bits=3, policy="best")
+    for make in (lambda cap: TransferNetwork(CoreNetwork(bits=3), max_ranges=cap), capped):
+        with pytest.raises(ValueError, match="max_ranges must be at least 1, got 0"):
+            make(0)
+        with pytest.raises(pm.ArgumentTypeError, match=r"max_ranges must be an integer, got 1\.5"):
+            make(1.5)
+    capped(None).check()
     with pytest.raises(ValueError, match="a network needs at least one node"):
         TransferNetwork.from_arrays([], [0], bits=3)
     with pytest.raises(ValueError, match="must be from 0 to 63, got 64"):

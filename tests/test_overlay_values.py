@@ -224,6 +224,22 @@ def test_schemas_missing_values_and_refusals():
         simulation.central("hot", 77)
     with pytest.raises(ValueError, match="delays must be from 0 on and in order"):
         ValueSimulation(net, reading, delays=(3, 1))
+    for delays in (4, (1, 2, 3)):
+        with pytest.raises(pm.ArgumentTypeError, match="delays must be a pair"):
+            ValueSimulation(net, reading, delays=delays)
+    with pytest.raises(pm.ArgumentTypeError, match="readings must be callable, got 5"):
+        ValueSimulation(net, 5)
+
+
+@pytest.mark.parametrize("sent", [5, "", [("value", 1.0)]])
+def test_readings_that_are_no_mappings(sent):
+    net = TransferNetwork.from_arrays([0, 8], {"rain": [1, 9]}, bits=2)
+    net.subscribe(Subscription("s", Filter("rain"), ranges=[(0, 16)]))
+    simulation = ValueSimulation(net, lambda kind, publisher, tick: sent if tick == 2 else None)
+    simulation.run(2)
+    message = "must give a mapping of attributes or None, got .* for publisher 0 of type 'rain' at tick 2"
+    with pytest.raises(pm.ArgumentTypeError, match=message):
+        simulation.run(1)
 
 
 def test_windows_without_readings_have_results_too():

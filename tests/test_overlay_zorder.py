@@ -164,6 +164,17 @@ def test_an_aligned_rectangle_is_one_range():
     assert zorder.ranges(0, 0, 45, 90, bits=20) == [(12 * 4**18, 13 * 4**18)]
 
 
+def test_exact_ranges_end_where_too_many_quarters_lie_on_the_border(monkeypatch):
+    """Rows 1 to 6 and columns 1 to 6 of eight: twelve quarters of four cells are covered partly."""
+    inner = {"south": -67.5, "west": -135, "north": 67.5, "east": 135, "bits": 3}
+    monkeypatch.setattr(zorder, "MAX_BORDER", 12)
+    assert len(zorder.ranges(**inner)) == 16
+    monkeypatch.setattr(zorder, "MAX_BORDER", 11)
+    with pytest.raises(ArgumentError, match=r"more than 11 quarters of one size .* border at 3 bits"):
+        zorder.ranges(**inner)
+    assert len(zorder.ranges(**inner, max_ranges=16)) == 16
+
+
 def test_rectangles_may_be_written_beyond_180():
     assert zorder.ranges(0, 170, 10, 190, bits=6) == zorder.ranges(0, 170, 10, -170, bits=6)
     assert zorder.ranges(0, -190, 10, -170, bits=6) == zorder.ranges(0, 170, 10, -170, bits=6)
@@ -193,7 +204,7 @@ def test_rectangles_may_be_written_beyond_180():
         (lambda: zorder.ranges(0, 0, 9, 400, bits=4), "from -360 to 360, got 400.0 at 1"),
         (lambda: zorder.ranges(math.nan, 0, 9, 5, bits=4), "south and north must be finite, got nan at 0"),
         (lambda: zorder.ranges(0, 0, 10, 5, bits=4, max_ranges=0), "max_ranges must be at least 1, got 0"),
-        (lambda: zorder.ranges(-80, -170, 80, 170, bits=31), "ranges at 31 bits; pass max_ranges"),
+        (lambda: zorder.ranges(-80, -170, 80, 170, bits=31), "border at 31 bits; pass max_ranges"),
     ],
 )
 def test_refusals_say_rule_and_value(call, message):

@@ -10,6 +10,7 @@ import numpy as np
 
 from pubmatch.errors import ArgumentError
 from pubmatch.mobility.algorithms import ALGORITHMS
+from pubmatch.mobility.quantities import checked_share
 from pubmatch.mobility.simulate import simulate
 from pubmatch.mobility.topology import Topology
 from pubmatch.mobility.trace import Trace, read_trace
@@ -116,8 +117,7 @@ def advise(
     >>> advice.moves, advice.recommended
     (2, 'proxy')
     """
-    if not 0 <= tolerated_loss <= 1:
-        raise ArgumentError(f"tolerated_loss must be from 0 to 1, got {tolerated_loss}")
+    tolerated_loss = checked_share("tolerated_loss", tolerated_loss)
     if not isinstance(trace, Trace):
         trace = read_trace(trace)
     outcomes, moves = [], 0

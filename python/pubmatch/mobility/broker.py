@@ -31,8 +31,11 @@ from pubmatch.mobility.messages import (
     Timer,
     Unadvertise,
     Unsubscribe,
+    checked_id,
+    checked_ids,
 )
 from pubmatch.mobility.publishers import Publisher, Publishers
+from pubmatch.mobility.quantities import checked_number
 from pubmatch.mobility.routes import LOCAL, Out, Plan, Routes
 from pubmatch.mobility.space import FilterSpace
 from pubmatch.mobility.subscribers import Subscribers
@@ -105,12 +108,12 @@ class Broker:
         route: Route | None = None,
         delay_s: float = 10.0,
     ) -> None:
-        known = tuple(neighbours)
+        self.id = checked_id("id", id)
+        known = checked_ids("neighbours", neighbours)
         _check_neighbours(id, known)
-        if not delay_s >= 0:
-            raise ArgumentError(f"delay_s must not be negative, got {delay_s!r}")
-        self.id = id
-        self.delay_s = delay_s
+        self.delay_s = checked_number("delay_s", delay_s)
+        if not self.delay_s >= 0:
+            raise ArgumentError(f"delay_s must not be negative, got {self.delay_s}")
         self._route = route
         self.routes = Routes(known, _space(schema, space))
         self.publishers = Publishers(self.routes)
@@ -180,11 +183,17 @@ class Broker:
         ------
         ArgumentError
             The message does not make sense here, for instance from a client that is not connected.
+        ArgumentTypeError
+            It is no message of this protocol, or the sender is not hashable.
         FilterError, SchemaError
             A filter or an event does not fit the schema.
         """
         out: Out = []
-        if type(message) is Publish and (bit := self.routes.bit_of.get(sender)) is not None:
+        try:
+            bit = self.routes.bit_of.get(sender)
+        except TypeError:
+            raise ArgumentTypeError(f"sender must be hashable, got {sender!r}") from None
+        if bit is not None and type(message) is Publish:
             self.route_publication(message, bit, out)
             return out
         handler = _HANDLERS.get(type(message))
@@ -195,19 +204,17 @@ class Broker:
 
     def next_hop(self, target: BrokerId) -> BrokerId:
         """The neighbour towards another broker."""
-        if target in self.routes.bit_of:
-            return target
-        hop: BrokerId | None = None
+        neighbours = self.routes.bit_of
         try:
-            if callable(self._route):
-                hop = self._route(target)
-            elif self._route is not None:
-                hop = self._route[target]
-        except (LookupError, ValueError, TypeError):
-            hop = None
-        if hop not in self.routes.bit_of:
-            raise ArgumentError(f"broker {self.id!r} knows no route to broker {target!r}")
-        return hop
+            if target in neighbours:
+                return target
+            if self._route is not None:
+                hop = self._route(target) if callable(self._route) else self._route[target]
+                if hop in neighbours:
+                    return hop
+        except (LookupError, ValueError, TypeError):  # TypeError: also an id that is not hashable
+            pass
+        raise ArgumentError(f"broker {self.id!r} knows no route to broker {target!r}")
 
     def send(self, message: Hold | Release | Fetch | Replay | ReplayEnd, out: Out) -> None:
         """Send a control message on its way to its target, which may be this broker."""
@@ -434,6 +441,8 @@ def _space(schema: Schema | None, space: FilterSpace | None) -> FilterSpace:
         if schema is None:
             raise ArgumentError("a broker needs a schema, or a space that has one")
         return FilterSpace(schema)
+    if not isinstance(space, FilterSpace):
+        raise ArgumentTypeError(f"space must be a FilterSpace, got {type(space).__name__}")
     if schema is not None and schema != space.schema:
         raise ArgumentError("schema and the schema of space differ")
     return space

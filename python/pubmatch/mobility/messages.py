@@ -37,6 +37,8 @@ __all__ = [
     "Unadvertise",
     "Unsubscribe",
     "checked_filter",
+    "checked_id",
+    "checked_ids",
 ]
 
 BrokerId: TypeAlias = Hashable
@@ -86,6 +88,28 @@ class Event(dict[str, Any]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Event, (dict(self),)
+
+
+def checked_id(name: str, value: object) -> NodeId:
+    """An id as it is; what cannot be hashed names nobody."""
+    try:
+        hash(value)
+    except TypeError:
+        raise ArgumentTypeError(f"{name} must be hashable, got {value!r}") from None
+    return value
+
+
+def checked_ids(name: str, value: object) -> tuple[BrokerId, ...]:
+    """Several ids; a bare text is one id, not the ids of its letters.
+
+    Examples
+    --------
+    >>> checked_ids("proxies", ["b1", "b2"])
+    ('b1', 'b2')
+    """
+    if isinstance(value, str | bytes) or not isinstance(value, Iterable):
+        raise ArgumentTypeError(f"{name} must be a sequence of broker ids, got {value!r}")
+    return tuple(checked_id(f"each of {name}", each) for each in value)
 
 
 def checked_filter(value: object) -> Filter:
@@ -177,12 +201,6 @@ def _filters(value: object) -> tuple[Filter, ...]:
     return tuple(checked_filter(each) for each in value)
 
 
-def _ids(value: object) -> tuple[BrokerId, ...]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise ArgumentTypeError(f"proxies must be a sequence of broker ids, got {value!r}")
-    return tuple(value)
-
-
 @dataclass(frozen=True, slots=True)
 class Connect:
     """A client arrives at a broker ("movein").
@@ -223,7 +241,7 @@ class Connect:
             raise ArgumentError(f"predicted ({self.predicted!r}) needs previous: who made the prediction")
         object.__setattr__(self, "filters", _filters(self.filters))
         object.__setattr__(self, "seen", frozenset(self.seen))
-        object.__setattr__(self, "proxies", _ids(self.proxies))
+        object.__setattr__(self, "proxies", checked_ids("proxies", self.proxies))
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +294,7 @@ class Leave:
         _role(self.role)
         if self.predicted is not None and self.previous is None:
             raise ArgumentError(f"predicted ({self.predicted!r}) needs previous: who made the prediction")
-        object.__setattr__(self, "proxies", _ids(self.proxies))
+        object.__setattr__(self, "proxies", checked_ids("proxies", self.proxies))
 
 
 # --- what brokers say to each other, or to themselves ---

@@ -8,13 +8,15 @@ causes is counted with what caused the message, so a move's cost is exact, whene
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
 from pubmatch.errors import ArgumentError
 from pubmatch.mobility.messages import Message, Timer
+from pubmatch.mobility.quantities import checked_number
 from pubmatch.mobility.topology import Topology
 
 __all__ = ["Links", "Network"]
@@ -52,15 +54,22 @@ class Links:
     client_s: float = field(init=False)
 
     def __post_init__(self) -> None:
+        for each in fields(self):
+            if each.init:
+                object.__setattr__(self, each.name, checked_number(each.name, getattr(self, each.name)))
         for name in ("message_bytes", "broker_bps", "client_bps"):
-            if not 0 < getattr(self, name) < float("inf"):
+            if not 0 < getattr(self, name) < math.inf:
                 raise ArgumentError(f"{name} must be positive and finite, got {getattr(self, name)}")
         for name in ("broker_latency_s", "client_latency_s"):
-            if not 0 <= getattr(self, name) < float("inf"):
+            if not 0 <= getattr(self, name) < math.inf:
                 raise ArgumentError(f"{name} must be finite and not negative, got {getattr(self, name)}")
-        bits = 8 * self.message_bytes
-        object.__setattr__(self, "broker_s", bits / self.broker_bps)
-        object.__setattr__(self, "client_s", bits / self.client_bps)
+        for name, bps in (("broker_s", self.broker_bps), ("client_s", self.client_bps)):
+            seconds = 8 * self.message_bytes / bps
+            if not math.isfinite(seconds):
+                raise ArgumentError(
+                    f"message_bytes must take a finite time, got {self.message_bytes} at {bps} bit/s"
+                )
+            object.__setattr__(self, name, seconds)
 
 
 class Network:

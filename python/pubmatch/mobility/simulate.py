@@ -10,14 +10,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pubmatch.arrays import checked_flag
 from pubmatch.errors import ArgumentError, ArgumentTypeError
 from pubmatch.mobility.algorithms import ALGORITHMS
 from pubmatch.mobility.clients import Timetable
 from pubmatch.mobility.network import Links
+from pubmatch.mobility.quantities import checked_number, checked_share
 from pubmatch.mobility.simulation import Plan, Simulation
 from pubmatch.mobility.topology import Topology, balanced_tree
 from pubmatch.mobility.trace import Trace, read_trace
-from pubmatch.mobility.walks import check_speed
+from pubmatch.mobility.walks import checked_speed
 from pubmatch.mobility.workload import draw_workload
 
 __all__ = ["KINDS", "WALKS", "SimulationResult", "simulate"]
@@ -161,6 +163,8 @@ def simulate(
     ------
     ArgumentError
         An unknown name or an impossible number; also a `ValueError`.
+    ArgumentTypeError
+        A real argument that is no number; also a `TypeError`.
 
     Examples
     --------
@@ -222,7 +226,7 @@ def _plan(
     roaming_s: float,
     synchronised: bool,
 ) -> Plan:
-    """Check the arguments of `simulate` and make a plan of them."""
+    """Check the arguments of `simulate` and make a plan of them, all numbers as plain int or float."""
     _check_names(algorithm, walk)
     if (walk == "trace") != (trace is not None):
         raise ArgumentError(f"walk='trace' and trace go together, got walk={walk!r} and trace={trace!r}")
@@ -230,19 +234,18 @@ def _plan(
         trace = read_trace(trace)
     if trace is not None:
         publishers = len(trace.publishers)
-    _check_whole("publishers", publishers, 1)
-    _check_whole("subscribers", subscribers, 0)
-    _check_whole("mobile_subscribers", mobile_subscribers, 0, subscribers)
+    publishers = _checked_whole("publishers", publishers, 1)
+    subscribers = _checked_whole("subscribers", subscribers, 0)
+    mobile_subscribers = _checked_whole("mobile_subscribers", mobile_subscribers, 0, subscribers)
+    seed = _checked_whole("seed", seed, 0)
     if overshoot is not None:
-        _check_whole("overshoot", overshoot, 0)
+        overshoot = _checked_whole("overshoot", overshoot, 0)
+    duration_s, roaming_s = checked_number("duration_s", duration_s), checked_number("roaming_s", roaming_s)
     if not 0 < duration_s <= MOST_S:
         raise ArgumentError(f"duration_s must be positive and at most {MOST_S:g}, got {duration_s}")
     if not 0 <= roaming_s <= MOST_S:
         raise ArgumentError(f"roaming_s must be from 0 to {MOST_S:g}, got {roaming_s}")
-    if not 0 <= prediction <= 1:
-        raise ArgumentError(f"prediction must be from 0 to 1, got {prediction}")
     timetable = Timetable(WARM_UP_S, WARM_UP_S + duration_s)
-    check_speed(speed_kmh, timetable.away_s)
     tree = _tree(topology)
     if trace is not None:
         trace.walks(tree, timetable.away_s)
@@ -252,15 +255,15 @@ def _plan(
         workload=draw_workload(publishers, subscribers, locality=locality, filters=filters, seed=seed),
         timetable=timetable,
         links=Links(message_bytes),
-        speed_kmh=speed_kmh,
+        speed_kmh=checked_speed(speed_kmh, timetable.away_s),
         seed=seed,
         walk=walk,
         trace=trace,
         overshoot=overshoot,
         mobile_subscribers=mobile_subscribers,
         roaming_s=roaming_s,
-        prediction=prediction,
-        synchronised=synchronised,
+        prediction=checked_share("prediction", prediction),
+        synchronised=checked_flag("synchronised", synchronised),
     )
 
 
@@ -281,9 +284,10 @@ def _check_names(algorithm: str, walk: str) -> None:
             raise ArgumentError(f"{name} must be one of {', '.join(known)}, got {value!r}")
 
 
-def _check_whole(name: str, value: int, least: int, most: int | None = None) -> None:
+def _checked_whole(name: str, value: int, least: int, most: int | None = None) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise ArgumentError(f"{name} must be a whole number, got {value!r}")
     if value < least or (most is not None and value > most):
         bounds = f"at least {least}" if most is None else f"from {least} to {most}"
         raise ArgumentError(f"{name} must be {bounds}, got {value}")
+    return int(value)

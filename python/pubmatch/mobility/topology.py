@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Hashable, Iterable, Sequence
 
+from pubmatch.arrays import checked_integer
 from pubmatch.errors import ArgumentError
 
 __all__ = ["Topology", "balanced_tree", "spanning_tree"]
@@ -173,6 +174,7 @@ def balanced_tree(degree: int = 4, levels: int = 4) -> Topology:
     >>> balanced_tree(10, 5)
     Topology(11111 brokers, 10000 cells)
     """
+    degree, levels = checked_integer("degree", degree), checked_integer("levels", levels)
     for name, value in (("degree", degree), ("levels", levels)):
         if value < 2:
             raise ArgumentError(f"{name} must be at least 2, got {value}")

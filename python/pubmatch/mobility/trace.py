@@ -15,7 +15,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pubmatch.arrays import checked_path
 from pubmatch.errors import FormatError, file_access_error
+from pubmatch.mobility.quantities import checked_number
 from pubmatch.mobility.topology import Topology
 from pubmatch.mobility.walks import Walk
 
@@ -35,6 +37,9 @@ class Move:
     time_s: float
     publisher: str
     broker: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "time_s", checked_number("time_s", self.time_s))
 
 
 class Trace:
@@ -177,7 +182,7 @@ def read_trace(path: str | os.PathLike[str]) -> Trace:
     ...     list(read_trace(file))[1]
     Move(time_s=40.0, publisher='taxi', broker='22')
     """
-    source = os.fspath(path)
+    source = checked_path(path)
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:

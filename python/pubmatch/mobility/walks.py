@@ -13,8 +13,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pubmatch.errors import ArgumentError
+from pubmatch.mobility.quantities import checked_number
 
-__all__ = ["CELL_KM", "PROXIES", "Range", "Walk", "persistent_walk", "proxies_of", "random_walk", "roamed"]
+__all__ = [
+    "CELL_KM",
+    "PROXIES",
+    "Range",
+    "Walk",
+    "checked_speed",
+    "persistent_walk",
+    "proxies_of",
+    "random_walk",
+    "roamed",
+]
 
 CELL_KM = 0.5
 """Each broker serves half a kilometre (section 4.1 of the paper)."""
@@ -169,13 +180,15 @@ def roamed(moves: Iterator[tuple[float, int]], cells: tuple[int, ...], home: int
     return Walk(cells[cell], later(), cells[home])
 
 
-def check_speed(speed_kmh: float, away_s: float) -> None:
-    """Refuse a speed at which a client would leave its cell before it has connected there."""
-    if not 0 < speed_kmh < float("inf"):
-        raise ArgumentError(f"speed_kmh must be positive and finite, got {speed_kmh}")
-    period = CELL_KM / speed_kmh * 3600
+def checked_speed(speed_kmh: float, away_s: float) -> float:
+    """Return a speed as a float; one at which clients leave a cell before they connect there is refused."""
+    speed = checked_number("speed_kmh", speed_kmh)
+    if not 0 < speed < float("inf"):
+        raise ArgumentError(f"speed_kmh must be positive and finite, got {speed}")
+    period = CELL_KM / speed * 3600
     if period <= away_s:
         raise ArgumentError(
             f"speed_kmh must leave more than the {away_s:g} s of disconnection in each cell of {CELL_KM} km, "
-            f"got {speed_kmh} ({period:.3g} s)"
+            f"got {speed} ({period:.3g} s)"
         )
+    return speed

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pubmatch as pm
 from pubmatch.errors import ArgumentError
+from pubmatch.mobility.quantities import checked_share
 
 __all__ = ["FILTERS", "SCHEMA", "Interest", "Workload", "draw_workload"]
 
@@ -104,10 +105,8 @@ def draw_workload(
     """
     if filters not in FILTERS:
         raise ArgumentError(f"filters must be one of {', '.join(FILTERS)}, got {filters!r}")
-    if not 0 <= locality <= 1:
-        raise ArgumentError(f"locality must be from 0 to 1, got {locality}")
+    alike = round(checked_share("locality", locality) * publishers)
     rng = random.Random(f"{seed} workload")
-    alike = round(locality * publishers)
     publications = tuple(float(0 if each < alike else each) for each in range(publishers))
     if filters == "unique":
         drawn = [publications[rng.randrange(publishers)] for _ in range(subscribers)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from pubmatch.arrays import checked_integer
+from pubmatch.arrays import checked_count, checked_integer
 from pubmatch.errors import ArgumentError, ArgumentTypeError
 from pubmatch.overlay import balance as balancing
 from pubmatch.overlay import churn, moving_area
@@ -16,7 +16,7 @@ from pubmatch.overlay.node_table import NodeTable
 from pubmatch.overlay.placement import place, plan, resolved_ranges
 from pubmatch.overlay.publisher_coverage import PublisherCoverage
 from pubmatch.overlay.subscription import Area, Subscription, checked_area
-from pubmatch.overlay.transfer_state import Rates, TransferState
+from pubmatch.overlay.transfer_state import Rates, TransferState, checked_number
 from pubmatch.overlay.transfer_tree import Flow, Joint, TransferTree, TreeView
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class TransferNetwork:
     policy : {"paper", "offer", "combiner"}
         How load is kept down.
     max_ranges : int or None
-        The most ranges of ids an area is resolved into.
+        The most ranges of ids an area is resolved into; None: as many as it needs.
 
     Examples
     --------
@@ -142,10 +142,11 @@ class TransferNetwork:
     ) -> None:
         if policy not in POLICIES:
             raise ArgumentError(f"policy must be one of {', '.join(POLICIES)}, got {policy!r}")
+        cap = None if max_ranges is None else checked_count("max_ranges", max_ranges)
         table = NodeTable(nodes, bits)
         coverage = PublisherCoverage(publishers, table.size)
         self._state = TransferState(table, coverage, rates, combine=policy == "combiner")
-        self._policy, self._max_ranges = policy, max_ranges
+        self._policy, self._max_ranges = policy, cap
         self._core = None
 
     # Subscriptions
@@ -237,9 +238,10 @@ class TransferNetwork:
         BalanceReport
             `moves`, `probes`, `halvings`, and `unrelieved`: exactly the nodes above the threshold.
         """
-        if not isinstance(relieve_to, int | float) or not 0 < relieve_to <= 1:
-            raise ArgumentError(f"relieve_to must be above 0 and at most 1, got {relieve_to!r}")
-        return balancing.balance(self._state, self._policy, float(relieve_to))
+        share = checked_number("relieve_to", relieve_to)
+        if not 0 < share <= 1:
+            raise ArgumentError(f"relieve_to must be above 0 and at most 1, got {share}")
+        return balancing.balance(self._state, self._policy, share)
 
     @property
     def loads(self) -> FloatArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from pubmatch.errors import ArgumentError, ArgumentTypeError, PubmatchError
 from pubmatch.overlay.node_table import NodeTable
 from pubmatch.overlay.publisher_coverage import PublisherCoverage
 from pubmatch.overlay.transfer_tree import JointCharge, TransferTree
+from pubmatch.shown import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.int64]
     FloatArray = NDArray[np.float64]
 
-__all__ = ["HALVINGS_FLOOR", "Rates", "TransferState", "halved"]
+__all__ = ["HALVINGS_FLOOR", "Rates", "TransferState", "checked_number", "halved"]
 
 HALVINGS_FLOOR = 8
 """A joint's output rate is halved eight times at most: 2^-8."""
@@ -56,12 +57,10 @@ class Rates:
 
     def __post_init__(self) -> None:
         for name in ("pub_rate", "rate_fil", "rate_calc", "threshold"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float | np.floating | np.integer):
-                raise ArgumentTypeError(f"{name} must be a number, got {value!r}")
+            value = checked_number(name, getattr(self, name))
             if not math.isfinite(value) or value < 0:
                 raise ArgumentError(f"{name} must be finite and not negative, got {value}")
-            object.__setattr__(self, name, float(value))
+            object.__setattr__(self, name, value)
         for name in ("rate_fil", "rate_calc"):
             if getattr(self, name) > 1:
                 raise ArgumentError(f"{name} is a fraction and at most 1, got {getattr(self, name)}")
@@ -77,6 +76,22 @@ class Rates:
         while quanta > 0 and self.pub_rate * (quanta / _QUANTA) > allowed:
             quanta -= 1
         return quanta / _QUANTA
+
+
+def checked_number(name: str, value: Any) -> float:
+    """`value` as a float; a bool is no number here, nor is a text.
+
+    Examples
+    --------
+    >>> checked_number("relieve_to", np.float32(0.5))
+    0.5
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ArgumentTypeError(f"{name} must be a number, got {shown(value)}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ArgumentError(f"{name} must fit a float64, got {shown(value)}") from None
 
 
 class TransferState:

@@ -11,7 +11,7 @@ import numpy as np
 
 import pubmatch as pm
 from pubmatch.arrays import checked_count, checked_integer
-from pubmatch.errors import ArgumentError
+from pubmatch.errors import ArgumentError, ArgumentTypeError
 from pubmatch.overlay.edge_filters import EdgeFilters
 from pubmatch.overlay.joint_operator import JointOperator
 from pubmatch.overlay.messages import Close, Data, Message, Part, Result, SegmentEnd, StreamKey, WindowResult
@@ -45,9 +45,8 @@ class ValueExchange:
         detection: int = 3,
         seed: int = 0,
     ) -> None:
-        low, high = (checked_integer("delays", each) for each in delays)
-        if not 0 <= low <= high:
-            raise ArgumentError(f"delays must be from 0 on and in order, got {delays}")
+        if not callable(readings):
+            raise ArgumentTypeError(f"readings must be callable, got {readings!r}")
         self.network = network
         self.now = 0
         self.results: dict[str, dict[int, WindowResult]] = {}
@@ -55,7 +54,7 @@ class ValueExchange:
         self._readings, self._schemas = readings, dict(schemas or {})
         self._window_ticks = checked_count("window", window)
         self._detection = checked_count("detection", detection)
-        self._transport = Transport((low, high), checked_integer("seed", seed))
+        self._transport = Transport(_checked_delays(delays), checked_integer("seed", seed))
         self._streams: dict[tuple[str, int], dict[StreamKey, Stream]] = {}
         self._graphs: dict[str, OperatorGraph] = {}
         self._roots: dict[str, tuple[int, RootOperator]] = {}
@@ -164,7 +163,7 @@ class ValueExchange:
         window, hosts = self.window, self._hosts
         received: dict[tuple[int, str], list[tuple[int, Mapping[str, Any]]]] = {}
         for kind, publisher in hosts:
-            reading = self._checked(kind, self._readings(kind, publisher, self.now))
+            reading = self._reading(kind, publisher)
             if reading is None:
                 continue
             self._published.setdefault((kind, window), []).append((publisher, reading))
@@ -180,8 +179,17 @@ class ValueExchange:
                         stream.log.append(float(reading[stream.filter.value]))
                         self._send_log(stream, self._edge_batch(stream))
 
-    def _checked(self, kind: str, reading: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-        for name, value in (reading or {}).items():
+    def _reading(self, kind: str, publisher: int) -> Mapping[str, Any] | None:
+        """What a publisher sends in this tick, checked."""
+        reading = self._readings(kind, publisher, self.now)
+        if reading is None:
+            return None
+        if not isinstance(reading, Mapping):
+            raise ArgumentTypeError(
+                f"readings must give a mapping of attributes or None, got {reading!r} "
+                f"for publisher {publisher} of type {kind!r} at tick {self.now}"
+            )
+        for name, value in reading.items():
             if isinstance(value, float) and math.isinf(value):
                 raise ArgumentError(f"a reading of type {kind!r} must be finite, got {name} = {value}")
         return reading
@@ -309,3 +317,14 @@ class ValueExchange:
             self.messages[sender][source] += 1
             self.messages[receiver][target] += 1
         self._transport.send(self.now, source, target, message)
+
+
+def _checked_delays(delays: tuple[int, int]) -> tuple[int, int]:
+    try:
+        fewest, most = delays
+    except (TypeError, ValueError):
+        raise ArgumentTypeError(f"delays must be a pair (fewest, most), got {delays!r}") from None
+    low, high = checked_integer("delays", fewest), checked_integer("delays", most)
+    if not 0 <= low <= high:
+        raise ArgumentError(f"delays must be from 0 on and in order, got {delays}")
+    return low, high

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     IdArray = NDArray[np.int64]
     FloatArray = NDArray[np.float64]
 
-__all__ = ["MAX_BITS", "MAX_EXACT_RANGES", "decode", "encode", "ranges"]
+__all__ = ["MAX_BITS", "MAX_BORDER", "decode", "encode", "ranges"]
 
 MAX_BITS = 31
 """Most bits per axis: two of them make an id, which has to fit int64."""
 
-MAX_EXACT_RANGES = 1 << 20
-"""Most quarters a rectangle is divided into; beyond it, `ranges` asks for a cap instead of filling memory."""
+MAX_BORDER = 1 << 18
+"""Most quarters of one size on a rectangle's border; beyond it, `ranges` asks for a cap, to spare memory."""
 
 _SPREAD = (
     (16, 0x0000FFFF0000FFFF),
@@ -138,6 +138,13 @@ def ranges(
     -------
     list of (int, int)
         Ascending, disjoint, half-open `(low, high)`, no two of them adjacent.
+
+    Raises
+    ------
+    ArgumentError
+        Degrees out of range or an empty area; or, without `max_ranges`, more than 262,144 quarters of one
+        size (squares of 2, 4, 8, ... cells a side) that the rectangle, or its part on one side of the
+        antimeridian, covers partly.
 
     Examples
     --------
@@ -300,7 +307,7 @@ def _quarters(
     All quarters of one size are looked at together. Those on the border are divided further, down to single
     cells; under a cap, only while they are few, then they count as inside.
     """
-    limit = MAX_EXACT_RANGES if cap is None else max(_LEAST_BORDER, _BORDER_PER_RANGE * cap)
+    limit = 4 * MAX_BORDER if cap is None else max(_LEAST_BORDER, _BORDER_PER_RANGE * cap)
     shared = max((rows[0] ^ rows[1]).bit_length(), (columns[0] ^ columns[1]).bit_length())
     row, column = np.array([rows[0] >> shared]), np.array([columns[0] >> shared])
     low: list[IdArray] = []
@@ -314,7 +321,8 @@ def _quarters(
         full = 4 * int(border.sum()) > limit
         if full and cap is None:
             raise ArgumentError(
-                f"the rectangle needs more than {limit // 4} ranges at {bits} bits; pass max_ranges"
+                f"more than {MAX_BORDER} quarters of one size lie on the rectangle's border at {bits} bits; "
+                "pass max_ranges"
             )
         found = _interleave(row[meets if full else inside], column[meets if full else inside])
         low.append(found << 2 * level)
