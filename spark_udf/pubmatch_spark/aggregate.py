@@ -12,22 +12,30 @@ event of all, matched or not, lest time stand still for subscriptions that match
 
 from __future__ import annotations
 
+import datetime
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING, Any
 
 from pubmatch.errors import ArgumentError, ArgumentTypeError, SchemaError
-from pubmatch_spark.calculations import checked_calculations, default_calculations, length_us
-from pubmatch_spark.event_frame import named, read_frame
+from pubmatch_spark.calculations import (
+    carried_by,
+    checked_calculations,
+    default_calculations,
+    length_us,
+)
+from pubmatch_spark.event_frame import column_type, mapped_in_arrow, named, read_frame
+from pubmatch_spark.exact_sums import DIGITS, integer_mean, integer_sum
 from pubmatch_spark.match import SUBSCRIPTION, key_type
-from pubmatch_spark.partial_sums import partial_sums
+from pubmatch_spark.partial_sums import Part, partial_sums
 from pubmatch_spark.publish import checked_ref
 
 if TYPE_CHECKING:
-    import datetime
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import StructType
+    from pyspark.sql.types import DataType, StructType
 
     from pubmatch.keys import Key
     from pubmatch_spark.calculations import Calculation
@@ -38,6 +46,8 @@ __all__ = ["aggregate", "dependent"]
 
 WINDOW = "window"
 _TIME, _EVENTS = "_pubmatch_time", "_pubmatch_events"
+_LENGTH = "pubmatch.window_us"
+"""In the metadata of the column of windows: how long they are."""
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 _FLOATING = ("float", "double")
 
@@ -90,30 +100,27 @@ def aggregate(
     checked_ref(ref)
     length, step = _lengths(window, slide)
     wanted = default_calculations(ref.schema) if calculations is None else calculations
-    chosen = checked_calculations(wanted, (SUBSCRIPTION, WINDOW))
+    chosen = carried_by(ref, checked_calculations(wanted, (SUBSCRIPTION, WINDOW)))
     rows = _rows(events, ref, time_col, chosen, missing)
     sums = partial_sums(ref, time_col, step, chosen, marks=watermark is not None and events.isStreaming)
 
-    def summed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def summed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return (part for batch in batches for part in sums.of_batch(batch))
 
-    partial = rows.mapInArrow(summed, _partial_type(rows, ref, sums))
+    partial = mapped_in_arrow(rows, summed, _partial_type(rows, ref, sums))
     if watermark is not None:
         partial = partial.withWatermark(_TIME, f"{length_us(watermark, 'watermark')} microseconds")
         # Names the time, or Spark would move it before the watermark and never see the marks.
         partial = partial.where(functions.col(SUBSCRIPTION).isNotNull() | functions.col(_TIME).isNull())
     windows = functions.window(_TIME, f"{length} microseconds", f"{step} microseconds")
     merged = [functions.sum(_EVENTS).alias(_EVENTS)]
-    for place in range(len(sums.columns)):
-        merged += [
-            functions.sum(f"n{place}").alias(f"n{place}"),
-            functions.sum(f"sum{place}").alias(f"sum{place}"),
-            functions.min(f"min{place}").alias(f"min{place}"),
-            functions.max(f"max{place}").alias(f"max{place}"),
-        ]
+    merge = {"count": functions.sum, "sum": functions.sum, "min": functions.min, "max": functions.max}
+    for place, part in enumerate(sums.parts):
+        merged.append(merge[part.kind](f"part{place}").alias(f"part{place}"))
     grouped = partial.groupBy(SUBSCRIPTION, windows.alias(WINDOW)).agg(*merged)
-    results = [_result(calculation, sums.columns).alias(name) for name, calculation in chosen.items()]
-    return grouped.select(SUBSCRIPTION, WINDOW, *results)
+    results = [_result(one, sums.parts, grouped).alias(name) for name, one in chosen.items()]
+    told = {**grouped.schema[WINDOW].metadata, _LENGTH: length}  # the watermark is told there too
+    return grouped.select(SUBSCRIPTION, functions.col(WINDOW).alias(WINDOW, metadata=told), *results)
 
 
 def dependent(expression: str, name: str = "value", **inputs: tuple[DataFrame, Key, str]) -> DataFrame:
@@ -128,6 +135,8 @@ def dependent(expression: str, name: str = "value", **inputs: tuple[DataFrame, K
     **inputs
         For each name a result of `aggregate`, the key of one of its subscriptions and one of its columns.
         Results may come from different events and versions, but need windows of the same length.
+        That is checked where a result tells it: one that was written and read without Spark's metadata does
+        not, and has no window in common with windows of other lengths.
 
     Returns
     -------
@@ -151,16 +160,17 @@ def dependent(expression: str, name: str = "value", **inputs: tuple[DataFrame, K
         _check_input(title, given)
         if not any(given[0] is known for known in frames):
             frames.append(given[0])
+    _check_lengths(inputs)
     parts = [frame.select(WINDOW, *_values(frame, inputs)) for frame in frames]
     whole = parts[0]
     for part in parts[1:]:
         whole = whole.union(part)
-    merged = whole.groupBy(WINDOW).agg(*(functions.max(title).alias(title) for title in inputs))
-    complete = merged.where(" AND ".join(f"`{title}` IS NOT NULL" for title in inputs))
+    merged = whole.groupBy(WINDOW).agg(*(functions.max(named(title)).alias(title) for title in inputs))
+    complete = merged.where(reduce(and_, (named(title).isNotNull() for title in inputs)))
     try:
         return complete.select(WINDOW, *map(named, inputs), functions.expr(expression).alias(name))
     except (AnalysisException, ParseException) as error:
-        told = str(error).splitlines()[0]
+        told = next((line for line in str(error).splitlines() if line.strip()), "")
         raise ArgumentError(f"expression {expression!r} cannot be calculated: {told}") from None
 
 
@@ -179,13 +189,12 @@ def _rows(
     events: DataFrame, ref: IndexRef, time_col: str, calculations: dict[str, Calculation], missing: str
 ) -> DataFrame:
     """Time, attributes and the other columns that are calculated with."""
+    kind = column_type(events, time_col, "time_col").simpleString()
+    if kind != "timestamp":
+        raise SchemaError(f"time_col: column {time_col!r} is {kind}, expected timestamp")
     frame = read_frame(events, ref.schema, time_col, missing=missing)
     if frame.array_col is not None:
         raise SchemaError(f"column {frame.array_col!r}: aggregate needs one column for each attribute")
-    if frame.id_type.simpleString() != "timestamp":
-        raise SchemaError(
-            f"time_col: column {time_col!r} is {frame.id_type.simpleString()}, expected timestamp"
-        )
     types = {field.name: field.dataType.simpleString() for field in events.schema.fields}
     names = list(frame.rows.columns)
     for name, calculation in calculations.items():
@@ -204,40 +213,57 @@ def _rows(
 
 
 def _partial_type(rows: DataFrame, ref: IndexRef, sums: PartialSums) -> StructType:
-    """The type of what executors send: key, time, number of events, and four numbers per column."""
-    from pyspark.sql.types import DoubleType, LongType, StructField, StructType, TimestampType
+    """The type of what executors send: key, time, number of events, and the parts."""
+    from pyspark.sql.types import (
+        DecimalType,
+        DoubleType,
+        LongType,
+        StructField,
+        StructType,
+        TimestampType,
+    )
 
     fields = [
         StructField(SUBSCRIPTION, key_type(ref)),
         StructField(_TIME, TimestampType()),
         StructField(_EVENTS, LongType()),
     ]
-    for place, column in enumerate(sums.columns):
-        number = LongType() if rows.schema[column].dataType.simpleString() in _WHOLE else DoubleType()
-        fields.append(StructField(f"n{place}", LongType()))
-        fields += [StructField(f"{kind}{place}", number) for kind in ("sum", "min", "max")]
+    for place, part in enumerate(sums.parts):
+        whole = rows.schema[part.column].dataType.simpleString() in _WHOLE
+        kind: DataType = LongType() if whole or part.kind == "count" else DoubleType()
+        if whole and part.kind == "sum":
+            kind = DecimalType(DIGITS, 0)
+        fields.append(StructField(f"part{place}", kind))
     return StructType(fields)
 
 
-def _result(calculation: Calculation, columns: tuple[str, ...]) -> Column:
-    """A calculation from the merged numbers; null for subscriptions that do not carry it."""
+def _result(calculation: Calculation, parts: tuple[Part, ...], merged: DataFrame) -> Column:
+    """A calculation from the merged parts; null for subscriptions that do not carry it."""
     from pyspark.sql import functions
 
-    if calculation.column is None:
-        result = functions.col(_EVENTS)
-    else:
-        place = columns.index(calculation.column)
-        number = functions.col(f"n{place}")
-        if calculation.kind == "count":
-            result = number
-        elif calculation.kind == "mean":
-            total = functions.col(f"sum{place}").cast("double")
-            result = functions.when(number > 0, total / number)
-        else:
-            result = functions.col(f"{calculation.kind}{place}")
+    result = functions.col(_EVENTS)
+    if calculation.column is not None:
+        result = _of_column(calculation.kind, calculation.column, parts, merged)
     if calculation.of is None:
         return result
     return functions.when(functions.col(SUBSCRIPTION).isin(list(calculation.of)), result)
+
+
+def _of_column(kind: str, column: str, parts: tuple[Part, ...], merged: DataFrame) -> Column:
+    from pyspark.sql import functions
+
+    def at(part: str) -> str:
+        return f"part{parts.index(Part(column, part))}"
+
+    if kind not in ("sum", "mean"):
+        return functions.col(at(kind))
+    whole = merged.schema[at("sum")].dataType.typeName() == "decimal"
+    if kind == "sum":
+        return integer_sum(at("sum"), column, SUBSCRIPTION) if whole else functions.col(at("sum"))
+    if whole:
+        return integer_mean(at("sum"), at("count"))
+    number = functions.col(at("count"))
+    return functions.when(number > 0, functions.col(at("sum")) / number)
 
 
 def _check_input(title: str, given: Any) -> None:
@@ -248,6 +274,21 @@ def _check_input(title: str, given: Any) -> None:
         if needed not in frame.columns:
             raise ArgumentError(
                 f"input {title!r}: there is no column {needed!r} among {', '.join(frame.columns)}"
+            )
+
+
+def _check_lengths(inputs: Mapping[str, tuple[DataFrame, Key, str]]) -> None:
+    """Refuse windows of different lengths, of which none is the same."""
+    first: tuple[str, int] | None = None
+    for title, (frame, _, _) in inputs.items():
+        length = frame.schema[WINDOW].metadata.get(_LENGTH)
+        if length is None:
+            continue
+        first = first or (title, length)
+        if length != first[1]:
+            told = [str(datetime.timedelta(microseconds=one)) for one in (first[1], length)]
+            raise ArgumentError(
+                f"inputs need windows of the same length: {told[0]} in {first[0]!r}, {told[1]} in {title!r}"
             )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pubmatch.errors import ArgumentError, ArgumentTypeError
@@ -16,8 +16,16 @@ if TYPE_CHECKING:
 
     from pubmatch.keys import Key
     from pubmatch.schema import Schema
+    from pubmatch_spark.publish import IndexRef
 
-__all__ = ["KINDS", "Calculation", "checked_calculations", "default_calculations", "length_us"]
+__all__ = [
+    "KINDS",
+    "Calculation",
+    "carried_by",
+    "checked_calculations",
+    "default_calculations",
+    "length_us",
+]
 
 KINDS = ("count", "sum", "mean", "min", "max")
 
@@ -107,6 +115,24 @@ def checked_calculations(calculations: Any, taken: tuple[str, ...]) -> dict[str,
         if name in taken:
             raise ArgumentError(f"a calculation must not be called {name!r}, a column every result has")
     return dict(given)
+
+
+def carried_by(ref: IndexRef, calculations: dict[str, Calculation]) -> dict[str, Calculation]:
+    """The calculations, if the keys in `of` have the type of the version's keys.
+
+    A version without subscriptions has keys of no type; nothing carries a calculation then.
+    """
+    if not ref.subscriptions:
+        return {name: one if one.of is None else replace(one, of=()) for name, one in calculations.items()}
+    expected, noun = (int, "integers") if ref.key_type == "int64" else (str, "strings")
+    for name, calculation in calculations.items():
+        for key in calculation.of or ():
+            if not isinstance(key, expected):
+                raise ArgumentTypeError(
+                    f"calculation {name!r}: of has the key {key!r}, but in results the keys of version "
+                    f"{ref.version} are {noun}"
+                )
+    return calculations
 
 
 def length_us(length: str | datetime.timedelta, argument: str) -> int:

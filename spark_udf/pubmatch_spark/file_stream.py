@@ -9,6 +9,7 @@ taken up like any other.
 from __future__ import annotations
 
 import os
+import re
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -215,7 +216,9 @@ def _source(spark: SparkSession, job: StreamJob) -> DataFrame:
     reader = reader.option("maxFileAge", "36500d")
     if job.files_per_batch is not None:
         reader = reader.option("maxFilesPerTrigger", job.files_per_batch)
-    return reader.load(f"file://{job.events}").select("path")
+    # Spark takes a path for a pattern.
+    literal = re.sub(r"[\\\[\]{}*?]", r"\\\g<0>", job.events)
+    return reader.load(f"file://{literal}").select("path")
 
 
 def _local(path: str) -> str:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from pubmatch.errors import ArgumentError, SchemaError
 from pubmatch.schema import checked_schema
-from pubmatch_spark.event_frame import plainly_named, read_frame
+from pubmatch_spark.event_frame import mapped_in_arrow, read_frame
 from pubmatch_spark.publish import checked_ref
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame
@@ -85,17 +85,16 @@ def match(
     if id_col == SUBSCRIPTION:
         raise ArgumentError(f"id_col must not be {SUBSCRIPTION!r}, the column of keys in the result")
     result = StructType([StructField(id_col, frame.id_type), StructField(SUBSCRIPTION, key_type(ref))])
-    rows, names = plainly_named(frame.rows)
     array = frame.array_col
 
-    def matched(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def matched(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Imported where the function runs: the cache belongs to the worker's process.
         from pubmatch_spark.match import pairs_of
 
         for batch in batches:
-            yield from pairs_of(batch.rename_columns(names), ref, id_col, array)
+            yield from pairs_of(batch, ref, id_col, array)
 
-    return rows.mapInArrow(matched, result)
+    return mapped_in_arrow(frame.rows, matched, result)
 
 
 def match_udf(ref: IndexRef, schema: Schema | None = None) -> Callable[..., Column]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pubmatch.errors import ArgumentError
+from pubmatch_spark.exact_sums import DIGITS
 from pubmatch_spark.match import CHUNK
 
 if TYPE_CHECKING:
@@ -20,9 +20,19 @@ if TYPE_CHECKING:
     from pubmatch_spark.calculations import Calculation
     from pubmatch_spark.publish import IndexRef
 
-__all__ = ["PartialSums", "partial_sums"]
+__all__ = ["Part", "PartialSums", "partial_sums"]
 
 _PAIRS = 1 << 20  # most pairs that are held before they are summed up
+
+_NEEDS = {"count": ("count",), "sum": ("sum",), "mean": ("count", "sum"), "min": ("min",), "max": ("max",)}
+"""What must be known of the parts of a whole to calculate each kind."""
+
+
+class Part(NamedTuple):
+    """A number that executors send for a column: "count" (of values), "sum", "min" or "max"."""
+
+    column: str
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +47,8 @@ class PartialSums:
         The column of times.
     pane_us : int
         How long a pane is.
-    columns : tuple of str
-        The columns that are calculated with, each once.
+    parts : tuple of Part
+        The numbers that are needed, each once.
     of : tuple of keys or None
         The subscriptions of interest; None for all.
     marks : bool
@@ -48,7 +58,7 @@ class PartialSums:
     ref: IndexRef
     time_col: str
     pane_us: int
-    columns: tuple[str, ...]
+    parts: tuple[Part, ...]
     of: tuple[Key, ...] | None
     marks: bool
 
@@ -62,12 +72,13 @@ class PartialSums:
         if not batch.num_rows:
             return
         times = batch.column(place).cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
-        values = [_numbers(batch.column(batch.schema.get_field_index(name))) for name in self.columns]
+        names = dict.fromkeys(part.column for part in self.parts)
+        values = {name: _numbers(batch.column(batch.schema.get_field_index(name))) for name in names}
         for rows, keys in self._pairs(batch):
-            yield self._summed(keys, times[rows], [column.take(pa.array(rows)) for column in values])
+            taken = {name: column.take(pa.array(rows)) for name, column in values.items()}
+            yield self._summed(keys, times[rows], taken)
         if self.marks:
-            none = [column.slice(0, 1).filter(pa.array([False])) for column in values]
-            yield self._mark(int(times.max()), none)
+            yield self._mark(int(times.max()), {name: column.type for name, column in values.items()})
 
     def _pairs(self, batch: pa.RecordBatch) -> Iterator[tuple[NDArray[np.int64], pa.Array]]:
         """All matches as rows of the batch and keys, so many at a time that memory is no matter."""
@@ -95,44 +106,50 @@ class PartialSums:
         if rows:
             yield np.concatenate(rows), pa.concat_arrays(keys)
 
-    def _summed(self, keys: pa.Array, times: NDArray[np.int64], values: list[pa.Array]) -> pa.RecordBatch:
+    def _summed(
+        self, keys: pa.Array, times: NDArray[np.int64], values: dict[str, pa.Array]
+    ) -> pa.RecordBatch:
         import pyarrow as pa
 
-        for name, column in zip(self.columns, values, strict=True):
-            _check_sum(name, column)
         # numpy's floor division agrees with Spark's windows before 1970 too.
         columns = {"key": keys, "pane": times // self.pane_us, "time": times}
-        columns |= {f"v{place}": column for place, column in enumerate(values)}
+        types = [_type_of(part, values[part.column].type) for part in self.parts]
+        for place, (part, kind) in enumerate(zip(self.parts, types, strict=True)):
+            column = values[part.column]
+            columns[f"v{place}"] = column.cast(kind) if part.kind == "sum" else column
         wanted = [("time", "max"), ("time", "count")]
-        for place in range(len(values)):
-            wanted += [(f"v{place}", kind) for kind in ("count", "sum", "min", "max")]
+        wanted += [(f"v{place}", part.kind) for place, part in enumerate(self.parts)]
         grouped = pa.table(columns).group_by(["key", "pane"], use_threads=False).aggregate(wanted)
-        found = [grouped.column("key"), grouped.column("time_max").cast(pa.timestamp("us", "UTC"))]
-        found += [grouped.column(f"{name}_{kind}") for name, kind in wanted[1:]]
-        return _batch([column.combine_chunks() for column in found])
+        found = [grouped.column(f"{name}_{kind}") for name, kind in wanted]
+        cast = [pa.timestamp("us", "UTC"), pa.int64(), *types]
+        numbers = [column.cast(kind) for column, kind in zip(found, cast, strict=True)]
+        return _batch([column.combine_chunks() for column in (grouped.column("key"), *numbers)])
 
-    def _mark(self, last_us: int, none: list[pa.Array]) -> pa.RecordBatch:
+    def _mark(self, last_us: int, types: dict[str, pa.DataType]) -> pa.RecordBatch:
         """The row that tells the time of a batch's last event."""
         import pyarrow as pa
 
         key = pa.nulls(1, _key_type(self.ref))
         time = pa.array([last_us], pa.timestamp("us", "UTC"))
-        numbers = [pa.array([0], pa.int64())]
-        for column in none:
-            numbers += [pa.array([0], pa.int64()), *(pa.nulls(1, column.type) for _ in range(3))]
-        return _batch([key, time, *numbers])
+        numbers = [pa.nulls(1, _type_of(part, types[part.column])) for part in self.parts]
+        return _batch([key, time, pa.array([0], pa.int64()), *numbers])
 
 
 def partial_sums(
     ref: IndexRef, time_col: str, pane_us: int, calculations: dict[str, Calculation], marks: bool
 ) -> PartialSums:
     """What executors need to know for `calculations`."""
-    columns = dict.fromkeys(one.column for one in calculations.values() if one.column is not None)
+    parts = [
+        Part(one.column, kind)
+        for one in calculations.values()
+        if one.column is not None
+        for kind in _NEEDS[one.kind]
+    ]
     carried = [one.of for one in calculations.values()]
     of: tuple[Key, ...] | None = tuple(dict.fromkeys(key for keys in carried for key in keys or ()))
     if any(keys is None for keys in carried):
         of = None
-    return PartialSums(ref, time_col, pane_us, tuple(columns), of, marks)
+    return PartialSums(ref, time_col, pane_us, tuple(dict.fromkeys(parts)), of, marks)
 
 
 def _key_type(ref: IndexRef) -> pa.DataType:
@@ -152,22 +169,21 @@ def _numbers(column: pa.Array) -> pa.Array:
     return pc.if_else(pc.is_nan(doubles), pa.scalar(None, pa.float64()), doubles)
 
 
-def _check_sum(name: str, column: pa.Array) -> None:
-    """Refuse integers whose sum might not fit; Spark itself refuses an overflow when it merges."""
+def _type_of(part: Part, column: pa.DataType) -> pa.DataType:
+    """The type of a part of a column of that type: sums of integers are decimals."""
     import pyarrow as pa
 
-    if not pa.types.is_integer(column.type):
-        return
-    largest = np.abs(column.fill_null(0).to_numpy(zero_copy_only=False).astype(np.float64)).max(initial=0.0)
-    if largest * len(column) >= 2.0**63:
-        raise ArgumentError(f"column {name!r}: the sum of values like {largest:.0f} does not fit 64 bits")
+    if part.kind == "count":
+        return pa.int64()
+    if part.kind == "sum" and pa.types.is_integer(column):
+        return pa.decimal128(DIGITS, 0)
+    return column
 
 
-def _batch(columns: list[Any]) -> pa.RecordBatch:
+def _batch(columns: list[pa.Array]) -> pa.RecordBatch:
     """Columns by position: the names are those of the result's type."""
     import pyarrow as pa
 
     names = ["subscription", "_pubmatch_time", "_pubmatch_events"]
-    for place in range((len(columns) - 3) // 4):
-        names += [f"{kind}{place}" for kind in ("n", "sum", "min", "max")]
+    names += [f"part{place}" for place in range(len(columns) - len(names))]
     return pa.RecordBatch.from_arrays(columns, names=names)

@@ -29,7 +29,7 @@ from pubmatch.errors import (
     file_access_error,
 )
 from pubmatch.matcher import Matcher
-from pubmatch_spark.event_frame import named
+from pubmatch_spark.event_frame import mapped_in_arrow, named
 from pubmatch_spark.publish import checked_root, publish
 from pubmatch_spark.routing import Routing, pieces_of, pieces_per_shard
 from pubmatch_spark.shard_boxes import MAX_BOXES, coarse_labels, event_points, read_boxes, read_prepared
@@ -40,7 +40,7 @@ from pubmatch_spark.spark_errors import told_in_short
 from pubmatch_spark.subscription_frame import KEY, read_subscription_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -167,7 +167,7 @@ def _verified(frame: SubscriptionFrame) -> int:
 
     schema = frame.schema
 
-    def refused(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def refused(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pubmatch_spark.shard_build import refusals_of
 
         return refusals_of(batches, schema)
@@ -175,7 +175,7 @@ def _verified(frame: SubscriptionFrame) -> int:
     again = frame.rows.groupBy(named(KEY)).agg(functions.count("*").alias("rows")).where("rows > 1").limit(1)
     for row in collected(again):
         raise ArgumentError(f"key {row[0]!r} has {row[1]} rows")
-    rows = collected(frame.rows.mapInArrow(refused, "rows long, kind string, error string"))
+    rows = collected(mapped_in_arrow(frame.rows, refused, "rows long, kind string, error string"))
     for row in rows:
         if row.error is not None:
             kind = {"FilterError": FilterError, "SchemaError": SchemaError}.get(row.kind, ArgumentError)
@@ -226,21 +226,21 @@ def _built(frame: SubscriptionFrame, plan: _Plan, root: str, shards: int) -> lis
 
     sent = frame.rows.sparkSession.sparkContext.broadcast(plan)
 
-    def placed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def placed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pubmatch_spark.shard_build import place
 
         return (place(batch, sent.value) for batch in batches)
 
-    def built(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def built(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pubmatch_spark.shard_build import build
 
         return build(batches, sent.value, root)
 
     schema = StructType([*frame.rows.schema.fields, StructField(_SHARD, IntegerType())])
-    routed = _hashed(frame.rows).mapInArrow(placed, schema).repartitionById(shards, named(_SHARD))
+    routed = mapped_in_arrow(_hashed(frame.rows), placed, schema).repartitionById(shards, named(_SHARD))
     columns = "shard int, directory string, digest string, rows long, boxes long, lower binary, upper binary"
     try:
-        return sorted(collected(routed.mapInArrow(built, columns)), key=lambda row: row.shard)
+        return sorted(collected(mapped_in_arrow(routed, built, columns)), key=lambda row: row.shard)
     finally:
         sent.destroy()
 
@@ -295,7 +295,7 @@ def _hashed(rows: DataFrame) -> DataFrame:
 # --- in executors ---
 
 
-def refusals_of(batches: Iterator[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
+def refusals_of(batches: Iterable[pa.RecordBatch], schema: Schema) -> Iterator[pa.RecordBatch]:
     """For every batch the number of its rows and the first that cannot be taken."""
     import pyarrow as pa
 
@@ -328,7 +328,7 @@ def place(batch: pa.RecordBatch, plan: _Plan) -> pa.RecordBatch:
     )
 
 
-def build(batches: Iterator[pa.RecordBatch], plan: _Plan, root: str) -> Iterator[pa.RecordBatch]:
+def build(batches: Iterable[pa.RecordBatch], plan: _Plan, root: str) -> Iterator[pa.RecordBatch]:
     """Build and publish the shard whose subscriptions these are; or several, had Spark joined partitions."""
     import pyarrow as pa
 

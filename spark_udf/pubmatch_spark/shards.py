@@ -15,21 +15,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pubmatch.errors import ArgumentError, ArgumentTypeError
-from pubmatch_spark.event_frame import named, read_frame
+from pubmatch_spark.event_frame import mapped_in_arrow, named, read_frame
 from pubmatch_spark.match import SUBSCRIPTION
 from pubmatch_spark.shard_build import build_shards, collected
 from pubmatch_spark.shard_manifest import ShardManifest
 from pubmatch_spark.shard_plan import work_us
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
     from numpy.typing import NDArray
     from pyspark.sql import DataFrame
     from pyspark.sql.types import DataType
 
-    from pubmatch.schema import Schema
     from pubmatch_spark.routing import Routing
 
 __all__ = ["ShardReport", "build_shards", "explain", "match_sharded"]
@@ -80,12 +79,12 @@ def match_sharded(
     routing, starts = context.broadcast(found.routing), context.broadcast(first)
     known = context.broadcast(refs)
 
-    def routed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def routed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pubmatch_spark.shards import route
 
         return (route(batch, routing.value, starts.value) for batch in batches)
 
-    def probed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def probed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pubmatch_spark.match import pairs_of
         from pubmatch_spark.shards import by_shard
 
@@ -96,10 +95,8 @@ def match_sharded(
     kind = LongType() if found.key_type == "int64" else StringType()
     result = StructType([StructField(id_col, id_type), StructField(SUBSCRIPTION, kind)])
     sent = StructType([*rows.schema.fields, StructField(_PART, IntegerType())])
-    parts = (
-        _hashed(rows, id_col).mapInArrow(routed, sent).repartitionById(max(int(first[-1]), 1), named(_PART))
-    )
-    return parts.mapInArrow(probed, result)
+    parts = mapped_in_arrow(_hashed(rows, id_col), routed, sent)
+    return mapped_in_arrow(parts.repartitionById(max(int(first[-1]), 1), named(_PART)), probed, result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,12 +168,12 @@ def explain(events: DataFrame, manifest: ShardManifest | str | os.PathLike[str])
         raise ArgumentTypeError("events must not be a stream: they are counted to the end")
     routing = rows.sparkSession.sparkContext.broadcast(found.routing)
 
-    def counted(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def counted(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pubmatch_spark.shards import visits_of
 
         return (visits_of(batch, routing.value) for batch in batches)
 
-    partial = rows.mapInArrow(counted, "shard int, visits long")
+    partial = mapped_in_arrow(rows, counted, "shard int, visits long")
     total = {row.shard: row.visits for row in collected(
         partial.groupBy("shard").agg(functions.sum("visits").alias("visits"))
     )}  # fmt: skip
@@ -203,16 +200,11 @@ def _checked(manifest: ShardManifest | str | os.PathLike[str]) -> ShardManifest:
 
 
 def _event_rows(events: DataFrame, manifest: ShardManifest, id_col: str | None) -> tuple[DataFrame, DataType]:
-    """One column per attribute, after the id; an array of all attributes is taken apart."""
+    """One column per attribute, after the id if there is one; an array of all attributes is taken apart."""
     from pyspark.sql import functions
 
-    schema, array_col = manifest.schema, None
-    if id_col is None:
-        if not hasattr(events, "withColumn"):
-            read_frame(events, schema, "")  # says what is wrong
-        array_col = _only_array(events, schema)
-        events, id_col = events.withColumn(_HASH, functions.lit(0)), _HASH
-    frame = read_frame(events, schema, id_col, array_col)
+    schema = manifest.schema
+    frame = read_frame(events, schema, id_col, advise=False)
     if frame.array_col is None:
         return frame.rows, frame.id_type
     array, dims = named(frame.array_col), len(schema)
@@ -221,15 +213,8 @@ def _event_rows(events: DataFrame, manifest: ShardManifest, id_col: str | None) 
         functions.coalesce(functions.size(array), functions.lit(dims)).isin(dims, -1), array
     ).otherwise(functions.raise_error(functions.concat(functions.lit(told), functions.size(array))))
     values = [whole.getItem(place).alias(name) for place, name in enumerate(schema.names)]
-    return frame.rows.select(named(id_col), *values), frame.id_type
-
-
-def _only_array(events: DataFrame, schema: Schema) -> str | None:
-    """The column of all attributes, where they have none of their own."""
-    if any(name in events.columns for name in schema.names):
-        return None
-    found = [name for name, kind in events.dtypes if kind in ("array<double>", "array<float>")]
-    return found[0] if len(found) == 1 else None
+    ids = [] if id_col is None else [named(id_col)]
+    return frame.rows.select(*ids, *values), frame.id_type
 
 
 def _first_parts(manifest: ShardManifest, cores: int) -> NDArray[np.int64]:

@@ -9,6 +9,9 @@ Every batch of events goes through three steps, and a driver may be killed at an
 Then Spark notes the batch as done. A batch that was not noted is run again after a restart, on the same
 events. If step 3 was reached, its output is complete and is left alone; if not, step 2 starts afresh with
 the same version. So readers of `out` see whole batches only, each of them once.
+
+All batches have columns of the same types. What type keys have is decided by the first version that has any;
+where they are strings, the integers of a later version are written as strings.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pubmatch.errors import ArgumentError, ArgumentTypeError, file_access_error
@@ -61,7 +65,9 @@ def match_stream(
         the stream after a stop or a crash.
     out : path-like
         Where results go, `out/batch_id=N/`; `spark.read.parquet(out)` reads them all. The columns are
-        `id_col`, `subscription`, `version` and `batch_id`. It belongs to one checkpoint.
+        `id_col`, `subscription`, `version` and `batch_id`. It belongs to one checkpoint. Keys are bigint or
+        strings, whichever they are in the first version that has any; integers in a later version are
+        written as strings where keys are strings.
     id_col, array_col, missing
         As for `match`.
     trigger : mapping, optional
@@ -76,7 +82,8 @@ def match_stream(
     Raises
     ------
     ArgumentError
-        `out` belongs to another checkpoint, or the current version is older than one already used.
+        `out` belongs to another checkpoint, or the current version is older than one already used, or it has
+        strings for keys where integers were written. (A version that comes later ends the query so.)
     SchemaError
         A column is not there or has the wrong type.
     FormatError
@@ -139,7 +146,11 @@ def start_stream(
         ref = pins.ref(batch_id)
         final = os.path.join(out, f"{BATCH}={batch_id}")
         if not os.path.isdir(final):
-            settle(stage(pairs(batch, ref), ref, out), final)
+            keys = pins.key_type(batch_id)
+            staged = stage(pairs(batch, ref), ref, keys, out)
+            if keys == "string" and pins.key_type(batch_id - 1) is None:
+                remove_empty(out)
+            settle(staged, final)
             if shown is not None:
                 shown(ref, final)
 
@@ -151,12 +162,23 @@ def remove_staged(out: str) -> None:
     shutil.rmtree(os.path.join(out, _STAGING), ignore_errors=True)
 
 
-def stage(pairs: DataFrame, ref: IndexRef, out: str) -> str:
+def remove_empty(out: str) -> None:
+    """Remove the files of batches before the first keys: without rows, and of a type keys do not have."""
+    import pyarrow.parquet as pq
+
+    for path in Path(out).glob(f"{BATCH}=*/*.parquet"):
+        if pq.read_metadata(path).num_rows == 0:
+            path.unlink()
+
+
+def stage(pairs: DataFrame, ref: IndexRef, keys: str | None, out: str) -> str:
     """Write the pairs of a batch to a directory that no reader looks at, and return it."""
     from pyspark.sql import functions
 
     staged = os.path.join(out, _STAGING, uuid.uuid4().hex)
     rows = pairs.withColumn(VERSION, functions.lit(ref.version).cast("bigint"))
+    if keys == "string":
+        rows = rows.withColumn(SUBSCRIPTION, functions.col(SUBSCRIPTION).cast("string"))
     rows.write.parquet(f"file://{staged}")
     return staged
 

@@ -1,9 +1,10 @@
 """Which version of the subscriptions each batch of a stream is matched with, remembered before it is matched.
 
     checkpoint/pubmatch/stream.json      the stream's own name, which the output repeats
-    checkpoint/pubmatch/versions/7.json  version and digest of batch 7
+    checkpoint/pubmatch/versions/7.json  version and digest of batch 7, and the type of the stream's keys
 
-A batch that is run again, after a crash, finds its version here and gives the same rows.
+A batch that is run again, after a crash, finds its version here and gives the same rows. The first version
+that has keys decides what type they have in all results of the stream, and every pin from then on repeats it.
 """
 
 from __future__ import annotations
@@ -62,35 +63,56 @@ class VersionPins:
         Raises
         ------
         ArgumentError
-            The current version is older than one that an earlier batch had.
+            The current version is older than one that an earlier batch had, or has strings for keys where
+            those of the stream are integers.
         FormatError
             The pinned version is not what it was, or (as `MissingFileError`) gone.
         """
         pinned = self._read(batch_id)
         if pinned is not None:
             return pinned
-        current = self.current()
+        current, keys = self._next()
         try:
             os.makedirs(self._directory, exist_ok=True)
         except OSError as error:
             raise file_access_error(error, self._directory) from None
-        write_json(self._path(batch_id), {"version": current.version, "digest": current.digest})
+        pin = {"version": current.version, "digest": current.digest, "key_type": keys}
+        write_json(self._path(batch_id), pin)
         with suppress(FileNotFoundError):
             os.unlink(self._path(batch_id - _KEPT))
         return current
 
     def current(self) -> IndexRef:
         """The version that the next batch will have."""
+        return self._next()[0]
+
+    def key_type(self, batch_id: int) -> str | None:
+        """The type of the stream's keys as of a batch, "string" or "int64"; None if there were none yet."""
+        path = self._path(batch_id)
+        found: str | None = _load(path).get("key_type") if os.path.exists(path) else None
+        return found
+
+    def _next(self) -> tuple[IndexRef, str | None]:
+        """The version that the next batch will have, and the type of the stream's keys as of then."""
         current = latest(self._versions_path)
+        own = current.key_type if current.subscriptions else None
         batches = self._batches()
-        if batches:
-            last = _load(self._path(batches[-1]))["version"]
-            if current.version < last:
-                raise ArgumentError(
-                    f"{self._versions_path} has version {current.version} as its highest, but batch "
-                    f"{batches[-1]} was matched with version {last}"
-                )
-        return current
+        if not batches:
+            return current, own
+        last = _load(self._path(batches[-1]))
+        if current.version < last["version"]:
+            raise ArgumentError(
+                f"{self._versions_path} has version {current.version} as its highest, but batch "
+                f"{batches[-1]} was matched with version {last['version']}"
+            )
+        known: str | None = last.get("key_type")
+        if known == "int64" and own == "string":
+            raise ArgumentError(
+                f"all keys of a stream have one type: those of version {current.version} in "
+                f"{self._versions_path} are strings, but this stream has written integers up to batch "
+                f"{batches[-1]}; publish integers, or begin a stream with another checkpoint and out"
+            )
+        return current, known or own
 
     def _read(self, batch_id: int) -> IndexRef | None:
         path = self._path(batch_id)

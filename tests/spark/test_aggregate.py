@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 
 import pubmatch as pm
 import pubmatch_spark as ps
@@ -185,18 +186,73 @@ def test_only_sums_leave_the_executor(ref: IndexRef) -> None:
     assert mark.column("_pubmatch_time")[0].as_py() == max(filter(None, table.column("at").to_pylist()))
 
 
-def test_sums_that_do_not_fit_are_refused(ref: IndexRef) -> None:
-    batch = pa.record_batch(
-        {
-            "at": pa.array([START] * 3, pa.timestamp("us", "UTC")),
-            "area": ["a"] * 3,
-            "mm": [1.0] * 3,
-            "big": [2**62] * 3,
-        }
-    )
-    sums = partial_sums(ref, "at", MINUTE_US, {"big": ps.Calculation("sum", "big")}, marks=False)
-    with pytest.raises(pm.ArgumentError, match="does not fit 64 bits"):
-        list(sums.of_batch(batch))
+def of_integers(spark: SparkSession, ref: IndexRef, values: list[int], *kinds: str) -> DataFrame:
+    """What is calculated over integers, of which each comes to an executor in a batch of its own."""
+    columns = {
+        "at": pa.array([START] * len(values), pa.timestamp("us", "UTC")),
+        "area": ["a"] * len(values),
+        "mm": [1.0] * len(values),
+        "big": pa.array(values, pa.int64()),
+    }
+    frame = spark.createDataFrame(pa.table(columns), "at timestamp, area string, mm double, big long")
+    own = {kind: ps.Calculation(kind, "big", of=["all-a"]) for kind in kinds}
+    return ps.aggregate(frame.repartition(2), ref, "1 hour", "at", own)
+
+
+def test_large_integers_are_exact(spark: SparkSession, ref: IndexRef) -> None:
+    random = np.random.default_rng(6)
+    cases = [
+        [2**62, -(2**62)],
+        [2**63 - 1] * 3,
+        [-(2**63)] * 5,
+        [1_700_000_000_000_000_000 + place for place in range(6)],
+        [2**53 + 1, 0, 2**53, 1],  # half way between two doubles, and just above it
+        [2**53 + 1, 0, 2**53, 2],
+        [1, 0, 0],
+        *(random.integers(-(2**63), 2**63 - 1, size).tolist() for size in range(1, 40)),
+        *((2**53 - 5 + random.integers(0, 9, size)).tolist() for size in range(1, 40)),
+    ]
+    parts = [of_integers(spark, ref, values, "mean", "min", "max", "count") for values in cases]
+    whole = parts[0]
+    for part in parts[1:]:
+        whole = whole.unionAll(part)
+    rows = [tuple(row[2:]) for row in whole.collect()]
+    # The quotient of two ints is rounded once.
+    assert rows == [(sum(one) / len(one), min(one), max(one), len(one)) for one in cases]
+
+
+def test_only_sums_must_fit(spark: SparkSession, ref: IndexRef) -> None:
+    for values in ([2**62, -(2**62)], [2**62, 2**62 - 1], [2**62, 2**62, -1], [-(2**62)] * 2):
+        (row,) = of_integers(spark, ref, values, "sum").collect()
+        assert row["sum"] == sum(values)
+    for values in ([2**62] * 2, [-(2**62), -(2**62), -1]):
+        told = f"column 'big': the sum {sum(values)} for subscription all-a does not fit 64 bits"
+        with pytest.raises(PySparkException, match=told):
+            of_integers(spark, ref, values, "sum").collect()
+    (row,) = of_integers(spark, ref, [2**62] * 2, "min").collect()
+    assert row["min"] == 2**62
+
+
+def test_names_of_any_characters(spark: SparkSession, tmp_path: Path) -> None:
+    matcher = pm.Matcher(pm.Schema(**{"a.b": pm.Number(), "odd `name`.x": pm.Integer()}))
+    matcher.subscribe("low", pm.attr("a.b") < 2)
+    odd = ps.publish(matcher, tmp_path, version=1)
+    columns = "`at.time` timestamp, `a.b` double, `odd ``name``.x` long"
+    frame = spark.createDataFrame([(START, 1.0, 3), (START, 1.5, None), (START, 2.0, 5)], columns)
+    own = {"sum.x": ps.Calculation("sum", "odd `name`.x"), "mean.b": ps.Calculation("mean", "a.b")}
+    result = ps.aggregate(frame, odd, "1 hour", "at.time", own)
+    assert list(found(result.toDF("subscription", "window", "x", "b")).values()) == [(3, 1.25)]
+    assert result.columns[2:] == ["sum.x", "mean.b"]
+    inputs = {"in.x": (result, "low", "sum.x"), "in`b": (result, "low", "mean.b")}
+    (row,) = ps.dependent("`in.x` + `in``b`", "both", **inputs).collect()
+    assert row["both"] == 4.25
+
+
+def test_a_version_without_subscriptions(spark: SparkSession, tmp_path: Path) -> None:
+    empty = ps.publish(pm.Matcher(SCHEMA), tmp_path, version=1)
+    frame = spark.createDataFrame(readings(20, seed=2), TYPE)
+    own = {"n": ps.Calculation("count", of=["all-a"])}
+    assert ps.aggregate(frame, empty, "1 hour", "at", own).collect() == []
 
 
 def minutes(*numbers: float) -> list[datetime.datetime]:
@@ -259,8 +315,14 @@ def test_a_stream_with_late_events(spark: SparkSession, ref: IndexRef, tmp_path:
         ({"window": 60}, pm.ArgumentTypeError, "window must be text"),
         ({"slide": "7 minutes"}, pm.ArgumentError, "whole part"),
         ({"watermark": "soon"}, pm.ArgumentError, "watermark"),
-        ({"time_col": "when"}, pm.SchemaError, "'when'"),
+        ({"time_col": "when"}, pm.SchemaError, "^time_col: events have no column 'when'"),
         ({"time_col": "gauge"}, pm.SchemaError, "expected timestamp"),
+        ({"events": [1]}, pm.ArgumentTypeError, "must be a Spark DataFrame"),
+        (
+            {"calculations": {"x": ps.Calculation("count", of=["all-a", 5])}},
+            pm.ArgumentTypeError,
+            "calculation 'x': of has the key 5, but in results the keys of version 1 are strings",
+        ),
         ({"calculations": {}}, pm.ArgumentError, "empty"),
         ({"calculations": [1]}, pm.ArgumentTypeError, "dict of names"),
         ({"calculations": {"x": "sum"}}, pm.ArgumentTypeError, "'sum'"),
@@ -291,6 +353,10 @@ def test_bad_calculations(spark: SparkSession, ref: IndexRef) -> None:
         ps.dependent("a + b", a=one, b=(result, "all-b", "total"))
     with pytest.raises(pm.ArgumentTypeError, match="input 'b'"):
         ps.dependent("a + b", a=one, b="all-b")  # type: ignore[arg-type]
-    for expression in ("a +", "a + c"):
-        with pytest.raises(pm.ArgumentError, match="cannot be calculated"):
+    for expression, told in (("a +", "PARSE_SYNTAX_ERROR"), ("a + c", "`c`")):
+        with pytest.raises(pm.ArgumentError, match=f"cannot be calculated: .*{told}"):
             ps.dependent(expression, a=one, b=one)
+    longer = ps.aggregate(spark.createDataFrame([], TYPE), ref, "90 minutes", "at").where("count > 1")
+    told = "windows of the same length: 1:00:00 in 'a', 1:30:00 in 'c'"
+    with pytest.raises(pm.ArgumentError, match=told):
+        ps.dependent("a + b + c", a=one, b=one, c=(longer, "all-a", "count"))

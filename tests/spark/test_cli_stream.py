@@ -128,6 +128,61 @@ def test_files_of_all_formats_and_new_versions(spark: SparkSession, streams: Str
     assert not (streams.folder / "out" / "_staging").exists()
 
 
+def test_directories_and_files_of_any_name(spark: SparkSession, streams: Streams) -> None:
+    """Spark takes some characters for a pattern."""
+    sample = write(streams.folder / "sample.csv", "x\n1.5\n")
+    assert streams.publish("key,filter\n1,x > 0\n", "--events", sample, suffix="csv")[0] == 0
+    streams.add("elsewhere.csv", "event_id,x\n9,1\n")
+    names = ["in[1]", "{a,b} *?", "back\\slash", "per%20cent #"]
+    for number, name in enumerate(names):
+        folder = streams.folder / name
+        (folder / "deep[2]").mkdir(parents=True)
+        write(folder / "a[x]*.csv", f"event_id,x\n{number},1\n")
+        write(folder / "deep[2]" / "b{y}.csv", f"event_id,x\n{10 + number},1\n")
+        places = {"events": folder, "out": streams.folder / f"out {name}"}
+        assert streams.stream(**places, checkpoint=streams.folder / f"progress {name}")[0] == 0
+        found = ds.dataset(places["out"], partitioning="hive").to_table().column("event_id")
+        assert sorted(found.to_pylist()) == [number, 10 + number]
+
+
+def test_integer_keys_among_strings(spark: SparkSession, streams: Streams) -> None:
+    sample = write(streams.folder / "sample.csv", "x\n1.5\n")
+    for number, key in enumerate(["a", "5"], start=1):
+        subscriptions = f"key,filter\n{key},x > 0\n"
+        assert streams.publish(subscriptions, "--events", sample, suffix="csv")[0] == 0
+        streams.add(f"{number}.csv", f"event_id,x\n{number},1\n")
+        assert streams.stream()[0] == 0
+    assert [ps.ref_of(streams.folder / "versions", number).key_type for number in (1, 2)] == [
+        "string",
+        "int64",
+    ]
+    assert streams.rows() == [(1, "a", 1), (2, "5", 2)]
+    whole = spark.read.parquet(str(streams.folder / "out"))
+    assert sorted(row.subscription for row in whole.collect()) == ["5", "a"]
+
+
+def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
+    """What it needs is imported only when it runs."""
+    words = ["--subscriptions", "versions", "--events", "events", "--out", "out", "--checkpoint", "progress"]
+    script = (
+        "import sys; sys.modules['pyarrow'] = None; from pubmatch.cli import main; "
+        f"sys.exit(main(['stream', *{words}]))"
+    )
+    ps.publish(pm.Matcher(pm.Schema(x=pm.Number())), tmp_path / "versions", 1)
+    (tmp_path / "events").mkdir()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=tmp_path,
+        env=environment,
+        text=True,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "pubmatch: stream needs pyarrow: pip install 'pubmatch[spark]'\n"
+
+
 def test_a_version_with_more_attributes(spark: SparkSession, streams: Streams) -> None:
     first = write(streams.folder / "first.json", pm.Schema(x=pm.Number()).to_json())
     assert streams.publish("key,filter\nbig,x > 5\n", "--schema", first, suffix="csv")[0] == 0

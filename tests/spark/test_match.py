@@ -127,7 +127,8 @@ def test_other_columns_and_types_of_columns(spark: SparkSession, case: Case) -> 
 
 def test_missing_columns(case: Case, no_job: None) -> None:
     with pytest.raises(
-        SchemaError, match=r"events have no column 'volume'; there are event_id, price, symbol"
+        SchemaError,
+        match=r"no column 'volume'; there are event_id, price, symbol, halted, at; missing='absent' takes",
     ):
         ps.match(case.frame.drop("volume"), case.ref)
     with pytest.raises(SchemaError, match="id_col: events have no column 'id'"):

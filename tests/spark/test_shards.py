@@ -292,6 +292,27 @@ def test_bad_arguments(spark: SparkSession, tmp_path: Path) -> None:
         ps.explain(stream, manifest)
 
 
+def test_names_of_any_characters(spark: SparkSession, tmp_path: Path) -> None:
+    random = np.random.default_rng(4)
+    low = random.random((2, 60))
+    names = ["a.b", "odd `name`.x"]
+    bounds = {f"{name}_{side}": low[place] + 0.2 * (side == "max")
+              for place, name in enumerate(names) for side in ("min", "max")}  # fmt: skip
+    subscriptions = pa.table({"key": np.arange(60), **bounds})
+    points = random.random((2, 80))
+    events = pa.table({"event_id": np.arange(80), **dict(zip(names, points, strict=True))})
+    frame = spark.createDataFrame(events)
+    manifest = ps.build_shards(spark.createDataFrame(subscriptions), tmp_path / "odd", shards=3, sample=frame)
+    assert manifest.schema.names == tuple(names)
+    wanted = expected(subscriptions, events, manifest.schema)
+    assert len(wanted) > 50
+    renamed = frame.withColumnRenamed("event_id", "event.`id`")
+    found = ps.match_sharded(renamed, manifest, id_col="event.`id`")
+    assert found.columns == ["event.`id`", "subscription"]
+    assert pairs(found) == wanted
+    assert ps.explain(renamed, manifest).events == 80
+
+
 def test_a_failing_worker_is_told_in_one_line(spark: SparkSession) -> None:
     from pubmatch_spark.shard_build import collected
 
@@ -309,10 +330,13 @@ def test_a_damaged_set_is_told_before_any_job(spark: SparkSession, tmp_path: Pat
     events = spark.createDataFrame(quotes(5, seed=1))
     with pytest.raises(pm.SchemaError, match="no column 'id'"):
         ps.match_sharded(events, manifest, id_col="id")
-    with pytest.raises(pm.SchemaError, match="no column 'symbol'"):
+    told = r"^events have no column 'symbol'; there are event_id, price, volume, halted$"
+    with pytest.raises(pm.SchemaError, match=told):
         ps.match_sharded(events.drop("symbol"), manifest)
-    with pytest.raises(pm.SchemaError, match="no column 'symbol'"):
+    with pytest.raises(pm.SchemaError, match=told):
         ps.explain(events.drop("symbol"), manifest)
+    with pytest.raises(pm.ArgumentTypeError, match="must be a Spark DataFrame"):
+        ps.explain(quotes(5, seed=1), manifest)  # type: ignore[arg-type]
     index = next((root / manifest.shards[0].directory / "v000001").glob("index*"))
     data = index.read_bytes()
     index.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))

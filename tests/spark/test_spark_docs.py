@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,3 +67,9 @@ def test_the_example_of_the_readme_runs(
     monkeypatch.chdir(tmp_path)
     exec(compile(code, "README.md", "exec"), {})
     assert "|       1|   ibm-cheap|" in capsys.readouterr().out
+
+
+def test_the_extra_has_what_the_examples_need() -> None:
+    project = tomllib.loads((PAGE.parent.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = {re.split(r"\W", line)[0] for line in project["optional-dependencies"]["spark"]}
+    assert needed == {"pandas", "pyarrow", "pyspark", "sqlglot"}  # sqlglot for filters given as text

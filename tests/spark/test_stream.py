@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PySparkException
 
 import pubmatch as pm
 import pubmatch_spark as ps
-from pubmatch_spark import version_pins
+from pubmatch_spark import streaming, version_pins
 from pubmatch_spark.version_pins import VersionPins, join_output
 
 if TYPE_CHECKING:
@@ -142,6 +143,90 @@ def test_new_versions_are_taken_up_while_it_runs(spark: SparkSession, tmp_path: 
     )
     again.awaitTermination()
     assert len(shown(tmp_path / "out")) == 2
+
+
+def keyed(*keys: str | int) -> pm.Matcher:
+    """Subscriptions with these keys, to every event."""
+    made = pm.Matcher(SCHEMA)
+    for key in keys:
+        made.subscribe(key, "price >= 0")
+    return made
+
+
+def run_once(spark: SparkSession, folder: Path) -> None:
+    """Match what there is; what ends the stream is raised."""
+    places = {"checkpoint": folder / "checkpoint", "out": folder / "out"}
+    query = ps.match_stream(
+        stream_of(spark, folder), folder / "versions", **places, trigger={"availableNow": True}
+    )
+    query.awaitTermination()
+
+
+def read_keys(spark: SparkSession, folder: Path) -> tuple[str, list[tuple[Any, ...]]]:
+    """Type of the keys of all results as Spark reads them together, and the keys of each batch."""
+    whole = spark.read.parquet(str(folder / "out"))
+    kind = dict(whole.dtypes)["subscription"]
+    return kind, sorted(map(tuple, whole.select("batch_id", "subscription").distinct().collect()))
+
+
+@pytest.mark.parametrize(
+    ("versions", "kind", "expected"),
+    [
+        ([[], ["a", 7], [7, 8], [], ["b"]], "string", [(1, "7"), (1, "a"), (2, "7"), (2, "8"), (4, "b")]),
+        ([[], [7], []], "bigint", [(1, 7)]),
+    ],
+)
+def test_keys_have_one_type(
+    spark: SparkSession, tmp_path: Path, versions: list[list[Any]], kind: str, expected: list[Any]
+) -> None:
+    for number, keys in enumerate(versions):
+        ps.publish(keyed(*keys), tmp_path / "versions", version=number)
+        write_events(tmp_path / "events", number)
+        run_once(spark, tmp_path)
+        assert len(list((tmp_path / "out").glob("batch_id=*"))) == number + 1
+        assert read_keys(spark, tmp_path)[1] == [row for row in expected if row[0] <= number]
+    assert read_keys(spark, tmp_path) == (kind, expected)
+
+
+def test_the_type_of_keys_survives_a_crash(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is pinned with the version: what is published after a crash does not change it."""
+    versions = tmp_path / "versions"
+    ps.publish(keyed(), versions, version=1)
+    write_events(tmp_path / "events", 0)
+    run_once(spark, tmp_path)
+    ps.publish(keyed("a"), versions, version=2)
+    write_events(tmp_path / "events", 1)
+
+    def crash(staged: str, final: str) -> None:
+        raise RuntimeError("crash")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(streaming, "settle", crash)
+        with pytest.raises(PySparkException, match="crash"):
+            run_once(spark, tmp_path)
+    ps.publish(keyed(7), versions, version=3)
+    write_events(tmp_path / "events", 2)
+    run_once(spark, tmp_path)
+    assert read_keys(spark, tmp_path) == ("string", [(1, "a"), (2, "7")])
+    rows = spark.read.parquet(str(tmp_path / "out")).select("batch_id", "version").distinct().collect()
+    assert sorted(map(tuple, rows)) == [(1, 2), (2, 3)]
+
+
+def test_strings_after_integers_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    versions = tmp_path / "versions"
+    ps.publish(keyed(7), versions, version=1)
+    write_events(tmp_path / "events", 0)
+    run_once(spark, tmp_path)
+    ps.publish(keyed("a", 7), versions, version=2)
+    write_events(tmp_path / "events", 1)
+    told = "those of version 2 in .*versions are strings, but this stream has written integers up to batch 0"
+    with pytest.raises(pm.ArgumentError, match=told):
+        run_once(spark, tmp_path)
+    ps.publish(keyed(8), versions, version=3)
+    run_once(spark, tmp_path)
+    assert read_keys(spark, tmp_path) == ("bigint", [(0, 7), (1, 8)])
 
 
 def test_what_is_wrong_is_told_before_it_starts(spark: SparkSession, tmp_path: Path) -> None:

@@ -55,20 +55,22 @@ def stream(
         import pyspark  # noqa: F401
 
         from pubmatch_spark.file_stream import StreamJob, run_stream
-    except ModuleNotFoundError as error:
-        raise CommandError(f"stream needs {error.name}: pip install 'pubmatch[spark]'") from None
-    job = StreamJob.of(
-        subscriptions,
-        events,
-        out,
-        checkpoint,
-        id_column=id_column,
-        text_ids=text_ids,
-        once=once,
-        files_per_batch=files_per_batch,
-    )
-    with progress("stream") as notify:
-        summary = run_stream(job, master, notify)
+
+        job = StreamJob.of(
+            subscriptions,
+            events,
+            out,
+            checkpoint,
+            id_column=id_column,
+            text_ids=text_ids,
+            once=once,
+            files_per_batch=files_per_batch,
+        )
+        with progress("stream") as notify:
+            summary = run_stream(job, master, notify)
+    except ImportError as error:  # Spark looks for some libraries only when it uses them, and names none
+        told = f"needs {error.name}" if error.name else f"cannot run: {str(error).rstrip('.')}"
+        raise CommandError(f"stream {told}: pip install 'pubmatch[spark]'") from None
     versions = ", ".join(map(str, summary["versions"])) or "none"
     finish(
         summary,
