@@ -234,20 +234,33 @@ def test_check_of_a_sound_file(cli, index_file, tmp_path):
     }
 
 
-@pytest.mark.parametrize("damage", ["flipped", "truncated", "foreign"])
+@pytest.mark.parametrize("damage", ["flipped", "truncated", "cut in its first word"])
 def test_check_of_a_damaged_file(cli, index_file, tmp_path, damage):
     data = bytearray(index_file.read_bytes())
     data[len(data) // 2] ^= 0x40
-    content = {"flipped": data, "truncated": data[: len(data) // 2], "foreign": b"something else\n"}[damage]
-    index_file.write_bytes(content)
+    contents = {"flipped": data, "truncated": data[: len(data) // 2], "cut in its first word": data[:5]}
+    index_file.write_bytes(contents[damage])
     file = tmp_path / "check.json"
     code, out, err = cli("index", "check", index_file, "--json", file)
     assert (code, out) == (1, "")
-    assert is_one_line(err, index_file.name)
+    assert is_one_line(err)
+    assert err.count(index_file.name) == 1
     result = json.loads(file.read_text())
     assert result["ok"] is False
     assert result["problem"]
+    assert index_file.name not in result["problem"]
     assert cli("index", "info", index_file)[0] == 2
+
+
+@pytest.mark.parametrize("content", [b"x_min,x_max\n1,2\n", b"", b"\x89PMMATCH"])
+def test_check_of_a_file_of_something_else(cli, tmp_path, content):
+    file = tmp_path / "boxes.csv"
+    file.write_bytes(content)
+    code, out, err = cli("index", "check", file, "--json", tmp_path / "check.json")
+    assert (code, out) == (2, "")
+    assert is_one_line(err, "not a pubmatch index file")
+    assert err.count("boxes.csv") == 1
+    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_build_from_arrays(cli, tmp_path):
@@ -281,6 +294,22 @@ def save_crossed_bounds(path):
     np.savez(path, lower=np.ones((1, 2)), upper=np.zeros((1, 2)))
 
 
+def save_ids_twice(path):
+    np.savez(path, lower=np.zeros((2, 2)), upper=np.ones((2, 2)), ids=[7, 7])
+
+
+def save_numbers(path):
+    np.savez(path, lower=0.0, upper=1.0)
+
+
+def save_damaged(path):
+    rows = np.random.default_rng(0).random((500, 2))
+    np.savez_compressed(path, lower=rows, upper=rows)
+    data = bytearray(path.read_bytes())
+    data[2000] ^= 0xFF
+    path.write_bytes(data)
+
+
 @pytest.mark.parametrize(
     ("save", "words"),
     [
@@ -289,6 +318,9 @@ def save_crossed_bounds(path):
         (save_without_upper, "no array upper"),
         (save_objects, ".npz"),
         (save_crossed_bounds, "row 0"),
+        (save_ids_twice, "duplicate id 7"),
+        (save_numbers, "shape ()"),
+        (save_damaged, ".npz file"),
     ],
 )
 def test_build_from_bad_input(cli, tmp_path, save, words):
@@ -297,6 +329,7 @@ def test_build_from_bad_input(cli, tmp_path, save, words):
     code, out, err = cli("index", "build", source, "--out", target)
     assert (code, out) == (2, "")
     assert is_one_line(err, words)
+    assert err.startswith(f"pubmatch: {source}: ")
     assert not target.exists()
 
 

@@ -13,6 +13,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_walk import commands_of, understood
 from typer.models import OptionInfo
@@ -150,6 +151,41 @@ def test_a_json_file_that_cannot_be_written_is_bad_input(
     assert printed.out == ""
     assert re.fullmatch(r"pubmatch: .*there is no directory .*\n", printed.err)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "index build boxes.npz --out boxes.npz",
+        "index build boxes.npz --out new.pubmatch --json boxes.npz",
+        "index build boxes.npz --out new.pubmatch --json new.pubmatch",
+        "index build boxes.csv --out link.csv",
+        "index info boxes.pubmatch --json boxes.pubmatch",
+        "index check boxes.pubmatch --json ./boxes.pubmatch",
+        "index check matcher.pubmatch --json matcher.pubmatch",
+        "generate W3 --out w.npz --json w.npz",
+        "generate W3 --out . --json W3.npz",
+        "generate flights --out f.csv --json f.csv",
+        "generate flights --out f.csv --json f-subscriptions.csv",
+        "report --out page.html --json page.html",
+        "reproduce overlay --out . --map map.html --json map.html",
+    ],
+)
+def test_no_file_is_written_over(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez("boxes.npz", lower=np.zeros((1, 2)), upper=np.ones((1, 2)))
+    Path("boxes.csv").write_text("x_min,x_max\n1,2\n")
+    os.symlink("boxes.csv", "link.csv")
+    pm.Index(dims=2).save("boxes.pubmatch")
+    pm.Matcher(pm.Schema(x=pm.Number())).save("matcher.pubmatch")
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    assert main(words.split()) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert re.fullmatch(r"pubmatch: .*: is named twice; the file would be written over\n", printed.err)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

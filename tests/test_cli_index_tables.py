@@ -48,6 +48,7 @@ def test_tables_no_index_can_be_built_from(
     assert main(["index", "build", str(boxes), "--out", str(tmp_path / "out.pubmatch")]) == 2
     printed = capsys.readouterr()
     assert words in printed.err
+    assert printed.err.startswith(f"pubmatch: {boxes}: ")
     assert printed.err.count("\n") == 1
     assert leftovers(tmp_path) == []
 
@@ -66,5 +67,6 @@ def test_info_and_check_of_a_matcher(tmp_path: Path, capsys: pytest.CaptureFixtu
     file.write_bytes(data)
     capsys.readouterr()
     assert main(["index", "check", str(file)]) == 1
+    assert capsys.readouterr().err.count(str(file)) == 1
     assert main(["index", "info", str(file)]) == 2
-    assert capsys.readouterr().err.count("\n") == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -106,6 +107,23 @@ def test_a_bad_value_is_told_with_its_batch(run: Any, tmp_path: Path) -> None:
     assert refused_with(answer, tmp_path, "events.csv", "begins with row 4", "at row 1 (77)")
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_integers_read_as_floats_are_refused_where_they_may_be_rounded(
+    run: Any, tmp_path: Path, suffix: str
+) -> None:
+    schema = tmp_path / "schema.json"
+    schema.write_text(pm.Schema(x=pm.Integer()).to_json())
+    lines = ["9007199254740993", "3.0"]
+    events = {"csv": "\n".join(["x", *lines]), "jsonl": "\n".join(f'{{"x": {one}}}' for one in lines)}[suffix]
+    events_file = write(tmp_path / f"events.{suffix}", events + "\n")
+    answer = run("key,filter\n1,x > 0\n", events_file, "--schema", schema)
+    assert refused_with(answer, tmp_path, "column 'x' has an integer beyond 2^53 as a float", "at row 0")
+    bounds = "key,x_min\n1,3.0\n2,9007199254740993\n"
+    answer = run(bounds, "x\n1\n", "--schema", schema)
+    assert refused_with(answer, tmp_path, "row 1, key 2", "column 'x_min' has an integer beyond 2^53")
+    assert run("key,x_min\n1,3.0\n2,9007199254740991\n", "x\n1\n", "--schema", schema)[0] == 0
+
+
 def test_an_old_result_survives_a_failure(run: Any, tmp_path: Path) -> None:
     (tmp_path / "out.csv").write_text("old")
     schema = tmp_path / "schema.json"
@@ -151,6 +169,31 @@ def test_bad_options(
     if "spark" in options:
         monkeypatch.setitem(sys.modules, "pyspark", None)
     assert refused_with(run("key,filter\n1,x > 0\n", "x\n1\n", *options), tmp_path, *words)
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (
+            ImportError("pandas >= 2.2.0 must be installed."),
+            "cannot run: pandas >= 2.2.0 must be installed: ",
+        ),
+        (ModuleNotFoundError("No module named 'pandas'", name="pandas"), "needs pandas: "),
+    ],
+)
+def test_what_spark_misses_while_it_runs(
+    run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: ImportError, words: str
+) -> None:
+    def fail(*arguments: Any) -> None:
+        raise error
+
+    package = types.ModuleType("pubmatch_spark.file_match")
+    monkeypatch.setattr(package, "match_files", fail, raising=False)
+    monkeypatch.setitem(sys.modules, "pyspark", types.ModuleType("pyspark"))
+    monkeypatch.setitem(sys.modules, "pubmatch_spark", types.ModuleType("pubmatch_spark"))
+    monkeypatch.setitem(sys.modules, "pubmatch_spark.file_match", package)
+    answer = run("key,filter\n1,x > 0\n", "x\n1\n", "--engine", "spark")
+    assert refused_with(answer, tmp_path, f"--engine spark {words}pip install 'pubmatch[spark]'")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ from pubmatch.encoding.events import event_columns
 from pubmatch.encoding.labels import Labels, LabelsExhausted
 from pubmatch.encoding.points import encode_points
 from pubmatch.errors import FilterError, FormatError
+from pubmatch.filters import boxes, parse
 from pubmatch.filters.sides import Side
 from pubmatch.schema import Boolean, Category, Integer, Number, Schema
 
@@ -75,11 +76,30 @@ def test_integers_at_both_ends_of_int64() -> None:
 
 def test_bounds_beyond_the_exact_range_are_refused() -> None:
     schema = Schema(n=Integer())
-    check_boxes([{"n": Side(lower=-LARGEST_BOUND, upper=LARGEST_BOUND)}], schema)
-    check_boxes([{"n": Side(lower=-(2**63), upper=2**63 - 1)}], schema)
-    for side in (Side(lower=LARGEST_BOUND + 1), Side(upper=-LARGEST_BOUND - 1), Side(upper=-(2**63))):
+    check_boxes([{"n": Side(lower=-LARGEST_BOUND, upper=LARGEST_BOUND)}], schema, parse("TRUE"))
+    check_boxes([{"n": Side(lower=-(2**63), upper=2**63 - 1)}], schema, parse("TRUE"))
+    far = LARGEST_BOUND + 1
+    for side in (Side(lower=far), Side(upper=-far), Side(upper=-(2**63))):
+        filter = parse(f"n = 0 OR n = {side.lower or side.upper}")
         with pytest.raises(FilterError, match=r"'n' is compared with .* only compared exactly up to"):
-            check_boxes([{"n": side}], schema)
+            check_boxes([{"n": side}], schema, filter)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("n <> 9223372036854775807", 2**63 - 1),
+        ("n > -9223372036854775808", -(2**63)),
+        ("n IN (5, NULL, 9223372036854775000)", 9223372036854775000),
+        ("NOT (n < 7 OR (n >= 9223372036854775000) IS TRUE)", 9223372036854775000),
+    ],
+)
+def test_numbers_beyond_the_exact_range_are_told_as_written(text: str, number: int) -> None:
+    schema = Schema(n=Integer())
+    with pytest.raises(FilterError) as caught:
+        check_boxes(boxes(text, schema), schema, parse(text))
+    assert str(caught.value).startswith(f"'n' is compared with {number}, ")
+    assert str(caught.value).endswith(f": {text}")
 
 
 # --- sides ---
@@ -105,12 +125,12 @@ def test_sides_of_numbers(side: Side, bounds: tuple[float, float]) -> None:
 
 def test_sides_of_the_other_types() -> None:
     schema = Schema(n=Integer(), s=Category(), b=Boolean())
-    boxes = [{"n": Side(lower=2**53 + 1, upper=2**63 - 1), "s": Side("IBM", "IBM"), "b": Side(True, True)}]
+    sides = [{"n": Side(lower=2**53 + 1, upper=2**63 - 1), "s": Side("IBM", "IBM"), "b": Side(True, True)}]
     labels = {"s": Labels.of(["AMD", "IBM"])}
-    lower, upper = encode_boxes(boxes, schema, labels)
+    lower, upper = encode_boxes(sides, schema, labels)
     assert lower[0].tolist() == [encode_integer(2**53 + 1), labels["s"].positions(["IBM"])[0], 1.0]
     assert upper[0].tolist() == [math.inf, labels["s"].positions(["IBM"])[0], 1.0]
-    assert strings_in([*boxes, {"s": Side(lower="X")}], schema) == {"s": {"IBM", "X"}}
+    assert strings_in([*sides, {"s": Side(lower="X")}], schema) == {"s": {"IBM", "X"}}
 
 
 # --- labels ---

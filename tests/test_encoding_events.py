@@ -208,6 +208,11 @@ BAD: dict[str, tuple[Any, str]] = {
     "text for a time": ({"at": ["2026-01-01"]}, "column 'at' is str: a Timestamp"),
     "struct": (pa.table({"price": [{"a": 1}]}), "column 'price' is struct"),
     "fraction": ({"volume": [1.0, 2.5]}, r"column 'volume' is no whole number at row 1 \(2.5\)"),
+    "integer as a float": (
+        pd.DataFrame({"volume": [3, None, 2**53 + 1]}),
+        r"'volume' has an integer beyond 2\^53 as a float, .* at row 2 \(9007199254740992.0\)",
+    ),
+    "negative integer as a float": ({"volume": [-(2.0**60)]}, "'volume' has an integer beyond .* at row 0"),
     "infinite integer": ({"volume": [1.0, math.inf]}, r"column 'volume' does not fit int64 at row 1 \(inf\)"),
     "too large": ({"volume": np.array([1, 2**63], np.uint64)}, "column 'volume' does not fit int64 at row 1"),
     "too large in a list": ([{"volume": 2**70}], "column 'volume' does not fit int64 at row 0"),
@@ -218,6 +223,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "not exact in a list": (
         [{"price": 0.5}, {"price": 2**53 + 1}],
         "'price' is not exact in float64 at row 1",
+    ),
+    "not exact among floats, by numpy": (
+        [{"price": 0.5}, {"price": np.int64(2**53 + 1)}],
+        r"'price' is not exact in float64 at row 1 \(9007199254740993\)",
     ),
     "huge": ([{"price": 0.5}, {"price": 10**400}], "'price' is not exact in float64 at row 1"),
     "mixed": (
@@ -272,6 +281,23 @@ def test_bad_columns_are_named(case: str) -> None:
 def test_what_is_no_table_of_events(events: Any, kind: type[Exception], message: str) -> None:
     with pytest.raises(kind, match=message):
         encoded(events)
+
+
+def test_floats_below_two_to_the_53_are_integers() -> None:
+    values = [2.0**53 - 1, None, -(2.0**53) + 1]
+    assert encoded({"volume": values}, Schema(volume=Integer())).tolist() == [
+        [2.0**53 - 1],
+        [ABSENT],
+        [-(2.0**53) + 1],
+    ]
+
+
+@pytest.mark.parametrize("beside", [0.5, 3, None])
+def test_integers_beyond_int64_are_numbers_if_they_are_exact(beside: float | None) -> None:
+    found = encoded([{"price": 2**64}, {"price": beside}, {"price": -(2**70)}], Schema(price=Number()))
+    assert found.tolist() == [[2.0**64], [ABSENT if beside is None else beside], [-(2.0**70)]]
+    with pytest.raises(SchemaError, match=r"not exact in float64 at row 1 \(18446744073709551617\)"):
+        encoded([{"price": 2**64}, {"price": 2**64 + 1}], Schema(price=Number()))
 
 
 def test_domains_hold_for_events() -> None:

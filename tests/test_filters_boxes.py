@@ -138,6 +138,12 @@ def test_too_many_boxes_are_refused_soon() -> None:
     with pytest.raises(FilterError, match="needs more than 64 boxes"):
         boxes(listed, schema)
     assert len(boxes(listed, schema, max_boxes=100)) == 100
+    with pytest.raises(FilterError, match=r"^the filter needs more than 1 box: a0 <> 2$"):
+        boxes("a0<>2", schema, max_boxes=1)
+    with pytest.raises(FilterError) as caught:
+        boxes(listed, schema)
+    assert str(caught.value).startswith("the filter needs more than 64 boxes: a0 IN (0, 2, 4, ")
+    assert len(str(caught.value)) < 150
     assert covers("a0 >= 0", listed, schema)
 
 

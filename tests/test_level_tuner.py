@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import threading
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -168,6 +169,8 @@ def test_levels_forced_by_the_user_are_ignored() -> None:
 def test_same_calls_same_trace_and_pickle_goes_on() -> None:
     one, other = pm.LevelTuner(loops=4), pm.LevelTuner(loops=4)
     assert run(one, CONCAVE, 40, noise=0.5) == run(other, CONCAVE, 40, noise=0.5)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        assert type(pickle.loads(pickle.dumps(one, protocol))) is pm.LevelTuner
     copy = pickle.loads(pickle.dumps(one))
     assert repr(copy.state(128)) == repr(one.state(128))
     assert run(copy, CONCAVE, 2000, noise=0.5, seed=2) == run(one, CONCAVE, 2000, noise=0.5, seed=2)
@@ -185,33 +188,79 @@ def test_damaged_pickles_are_refused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "rule"),
     [
-        ({"threshold": 0}, "threshold must be at least 1, not 0"),
-        ({"loops": 0}, "loops must be at least 1, not 0"),
-        ({"initial_level": -1}, "initial_level must be at least 0, not -1"),
+        ({"threshold": 0}, "threshold must be at least 1, got 0"),
+        ({"loops": 0}, "loops must be at least 1, got 0"),
+        ({"initial_level": -1}, "initial_level must be at least 0, got -1"),
+        ({"threshold": 2**63}, f"threshold must be at most {2**63 - 1}, got {2**63}"),
+        ({"loops": 2**70}, f"loops must be at most {2**31 - 1}, got {2**70}"),
+        (
+            {"initial_level": 10**5000},
+            f"initial_level must be at most {2**31 - 1}, got an integer of 16610 b",
+        ),
     ],
 )
 def test_impossible_settings(arguments: dict[str, int], rule: str) -> None:
-    with pytest.raises(ValueError, match=rule):
+    with pytest.raises(pm.ArgumentError, match=rule):
         pm.LevelTuner(**arguments)
+
+
+@pytest.mark.parametrize("name", ["threshold", "loops", "initial_level"])
+@pytest.mark.parametrize("value", ["a", 1.5, None, True])
+def test_settings_of_another_type(name: str, value: Any) -> None:
+    with pytest.raises(pm.ArgumentTypeError, match=f"{name} must be an integer, got {value!r}"):
+        pm.LevelTuner(**{name: value})
+
+
+def test_the_tuner_of_an_index_is_one() -> None:
+    index = pm.Index.build(np.zeros((9, 1)), np.ones((9, 1)))
+    assert isinstance(index.tuner, pm.LevelTuner)
+    with pytest.raises(pm.ArgumentTypeError, match=r"batch_size must be an integer, got 1\.5"):
+        index.tuner.next_level(1.5, 3)  # type: ignore[arg-type]
+    index.tuner.next_level(np.int64(8), 1)
+    assert index.tuner.state(8).level == 1
 
 
 def test_impossible_calls_change_nothing() -> None:
     tuner = pm.LevelTuner()
     tuner.next_level(8, 3)
     before = repr(tuner.state(8))
-    with pytest.raises(ValueError, match="batch_size must be at least 1, not 0"):
+    with pytest.raises(pm.ArgumentError, match="batch_size must be at least 1, got 0"):
         tuner.next_level(0, 3)
-    with pytest.raises(ValueError, match="height must be at least 1, not 0"):
+    with pytest.raises(pm.ArgumentError, match="height must be at least 1, got 0"):
         tuner.next_level(8, 0)
-    with pytest.raises(ValueError, match="level must be at least 1, not -1"):
+    with pytest.raises(pm.ArgumentError, match=f"height must be at most {2**31 - 1}"):
+        tuner.next_level(8, 2**31)
+    with pytest.raises(pm.ArgumentError, match="level must be at least 1, got -1"):
         tuner.record(8, -1, 1.0)
     for time in (-1.0, float("nan"), float("inf")):
-        with pytest.raises(ValueError, match="mean_response_s must be between"):
+        with pytest.raises(pm.ArgumentError, match="mean_response_s must be between"):
             tuner.record(8, 3, time)
-    with pytest.raises(ValueError, match="count must be at least 0, not -1"):
+    with pytest.raises(pm.ArgumentError, match="mean_response_s must fit a float, got an integer of 1329"):
+        tuner.record(8, 3, 10**400)
+    with pytest.raises(pm.ArgumentError, match="count must be at least 0, got -1"):
         tuner.updated(-1)
-    with pytest.raises(TypeError):
-        tuner.next_level("8", 3)  # type: ignore[arg-type]
+    assert repr(tuner.state(8)) == before
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "rule"),
+    [
+        ("next_level", (1.5, 3), r"batch_size must be an integer, got 1\.5"),
+        ("next_level", (8, "3"), "height must be an integer, got '3'"),
+        ("record", (128, 1, "x"), "mean_response_s must be a number, got 'x'"),
+        ("record", (128, 1, True), "mean_response_s must be a number, got True"),
+        ("record", (128, None, 1.0), "level must be an integer, got None"),
+        ("updated", (1.5,), r"count must be an integer, got 1\.5"),
+        ("state", ("x",), "batch_size must be an integer, got 'x'"),
+        ("__setstate__", ("x",), "state must be bytes, got str"),
+    ],
+)
+def test_calls_with_another_type_change_nothing(method: str, arguments: tuple[Any, ...], rule: str) -> None:
+    tuner = pm.LevelTuner()
+    tuner.next_level(8, 3)
+    before = repr(tuner.state(8))
+    with pytest.raises(pm.ArgumentTypeError, match=rule):
+        getattr(tuner, method)(*arguments)
     assert repr(tuner.state(8)) == before
 
 

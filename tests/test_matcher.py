@@ -135,6 +135,12 @@ BAD: dict[str, tuple[Any, Any, type[PubmatchError], str]] = {
     "never true by type": ("k", "volume > 3 AND volume < 4", FilterError, "no event can satisfy"),
     "too many boxes": ("k", " OR ".join(f"price = {n}" for n in range(200)), FilterError, "boxes"),
     "beyond": ("k", f"volume > {2**62 + 2**61 + 2**60}", FilterError, "only compared exactly up to"),
+    "beyond by one": (
+        "k",
+        f"volume <> {2**63 - 1}",
+        FilterError,
+        f"with {2**63 - 1}, .*: volume <> {2**63 - 1}",
+    ),
     "null character": ("k", "symbol = '\0'", FilterError, "null character"),
     "no filter": ("k", None, ArgumentTypeError, "a filter must be text or an expression, got NoneType"),
     "taken": ("range", "price > 1", ArgumentError, "key 'range' is taken; replace=True"),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pubmatch.errors import ArgumentError, ArgumentTypeError
+from pubmatch.shown import shown
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -105,13 +106,13 @@ def checked_integer(name: str, value: Any) -> int:
     raise ArgumentTypeError(f"{name} must be an integer, got {value!r}")
 
 
-def checked_count(name: str, value: Any, largest: int | None = None) -> int:
-    """`value` as an int from 1 to `largest`."""
+def checked_count(name: str, value: Any, largest: int | None = None, least: int = 1) -> int:
+    """`value` as an int from `least` to `largest`."""
     number = checked_integer(name, value)
-    if number < 1:
-        raise ArgumentError(f"{name} must be at least 1, got {number}")
+    if number < least:
+        raise ArgumentError(f"{name} must be at least {least}, got {shown(number)}")
     if largest is not None and number > largest:
-        raise ArgumentError(f"{name} must be at most {largest}, got {number}")
+        raise ArgumentError(f"{name} must be at most {largest}, got {shown(number)}")
     return number
 
 

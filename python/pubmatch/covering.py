@@ -33,7 +33,7 @@ def covering_keys(subscriptions: Subscriptions, wanted: Filter) -> list[Key]:
     parts = boxes(wanted, schema, subscriptions.max_boxes)
     if not parts:
         raise FilterError(f"no event satisfies {wanted}")
-    check_boxes(parts, schema)
+    check_boxes(parts, schema, wanted)
     single, several = _candidates(subscriptions, parts)
     keys = subscriptions.snapshot.keys
     found = keys.listed(single)

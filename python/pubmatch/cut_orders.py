@@ -14,11 +14,12 @@ from pubmatch.filter_texts import MARK, filled
 from pubmatch.filters import parse
 from pubmatch.filters.axes import side
 from pubmatch.filters.boxes import contiguous_products
-from pubmatch.filters.products import too_many
+from pubmatch.filters.products import TooManyBoxes, too_many
 from pubmatch.filters.regions import BOTTOM, FIRST, TOP
 from pubmatch.literal_cuts import LiteralCuts
 from pubmatch.literal_uses import uses_of
 from pubmatch.schema import Boolean
+from pubmatch.shown import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     Bound = int | Cut
     Key = tuple[tuple[int, ...], ...]
 
-__all__ = ["CutOrders", "Solution", "Template", "order_of"]
+__all__ = ["CutOrders", "Solution", "Template", "order_of", "refused"]
 
 _MOST = 1 << 16  # orders remembered of all templates together
 _LONGEST = 1 << 16  # characters, and
@@ -60,6 +61,17 @@ class Solution(NamedTuple):
 
     boxes: tuple[dict[str, tuple[Bound, Bound]], ...]
     refusal: str | None = None
+
+
+def refused(refusal: str, text: str) -> FilterError:
+    r"""The error of a filter that has no boxes, from why all of its template and order have none.
+
+    Examples
+    --------
+    >>> print(refused("no event can satisfy \0", "price > 3 AND price < 2"))
+    no event can satisfy price > 3 AND price < 2
+    """
+    return FilterError(refusal.replace(MARK, shown_text(text)))
 
 
 def order_of(cuts: Sequence[Cut]) -> tuple[int, ...]:
@@ -133,7 +145,7 @@ class CutOrders:
         if solution is None:
             return None
         if solution.refusal is not None:
-            raise FilterError(solution.refusal.replace(MARK, filled(template.text, literals)))
+            raise refused(solution.refusal, filled(template.text, literals))
         return tuple(
             {
                 name: side(self.cuts(name).axis, _cut(start, found, name), _cut(stop, found, name))
@@ -166,9 +178,10 @@ class CutOrders:
     def _solved(self, text: str, cuts: Mapping[str, Sequence[Cut]]) -> Solution | None:
         try:
             parts = contiguous_products(parse(text, self._schema), self._schema, self._max_boxes)
-        except FilterError as error:
-            refusal = str(error)
-            return Solution((), refusal) if refusal == str(too_many(self._max_boxes)) else None
+        except TooManyBoxes:
+            return Solution((), str(too_many(self._max_boxes, MARK)))
+        except FilterError:
+            return None
         if not parts:
             return Solution((), f"no event can satisfy {MARK}")
         numbers = {name: {cut: number for number, cut in enumerate(known)} for name, known in cuts.items()}

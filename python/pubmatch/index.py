@@ -24,6 +24,7 @@ from pubmatch.arrays import (
 from pubmatch.errors import ArgumentError, ArgumentTypeError, FormatError, file_access_error
 from pubmatch.matches import Matches
 from pubmatch.params import Params, params_from_core, params_to_core
+from pubmatch.tuning import LevelTuner
 
 if TYPE_CHECKING:
     import os
@@ -392,9 +393,9 @@ class Index:
         return params_from_core(self._core.params())
 
     @property
-    def tuner(self) -> _core.LevelTuner:
+    def tuner(self) -> LevelTuner:
         """The index's own `LevelTuner`, which `level="auto"` follows."""
-        return self._core.tuner
+        return LevelTuner._around(self._core.tuner)
 
     def __len__(self) -> int:
         return self._core.size

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from pubmatch.cut_columns import cut_columns
+from pubmatch.cut_orders import refused
 from pubmatch.encoding.axes import ABSENT
 from pubmatch.encoding.bounds import bounds_of, unconstrained
 from pubmatch.errors import FilterError
-from pubmatch.filter_texts import MARK
 from pubmatch.filters.axes import side
 from pubmatch.filters.regions import BOTTOM, FIRST
 from pubmatch.literal_columns import LiteralColumns
@@ -182,7 +182,7 @@ class OrderedBoxes:
 
     def _refuse(self, rows: NDArray[np.int64], refusal: str) -> None:
         for row in (rows if self._collect else rows[:1]).tolist():
-            self.refused[row] = FilterError(refusal.replace(MARK, self._texts.text(row)))
+            self.refused[row] = refused(refusal, self._texts.text(row))
 
     def _emit(
         self,

@@ -19,8 +19,10 @@ from pubmatch.encoding.bounds import check_boxes, encode_boxes, strings_in
 from pubmatch.errors import FilterError
 from pubmatch.filter_texts import filled
 from pubmatch.filters import boxes, parse
+from pubmatch.filters.products import TooManyBoxes, too_many
 from pubmatch.ordered_boxes import OrderedBoxes
 from pubmatch.plans import plan_of, simple_attributes
+from pubmatch.shown import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -196,10 +198,14 @@ class Shapes:
 
     def _parsed(self, text: str) -> Sequence[Mapping[str, Side]]:
         """The boxes of one filter, from the parser."""
-        found = boxes(parse(text, self._schema), self._schema, self._max_boxes)
+        filter = parse(text)
+        try:
+            found = boxes(filter, self._schema, self._max_boxes)
+        except TooManyBoxes:
+            raise too_many(self._max_boxes, text) from None  # as it was written
         if not found:
-            raise FilterError(f"no event can satisfy {text}")
-        check_boxes(found, self._schema)
+            raise FilterError(f"no event can satisfy {shown_text(text)}")
+        check_boxes(found, self._schema, filter)
         return found
 
     def _template(self, text: str) -> Template | None:

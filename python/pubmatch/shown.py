@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["shown"]
+__all__ = ["shown", "shown_text"]
 
 _LONGEST = 100
 
@@ -17,5 +17,15 @@ def shown(value: object) -> str:
     """
     if isinstance(value, int) and abs(value).bit_length() > 4 * _LONGEST:
         return f"an integer of {value.bit_length()} bits"  # Python writes no integer of many digits
-    text = repr(value)
+    return shown_text(repr(value))
+
+
+def shown_text(text: str) -> str:
+    """`text`, such as a filter's, as it is but for its end if it is long.
+
+    Examples
+    --------
+    >>> shown_text("price < 10")
+    'price < 10'
+    """
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"

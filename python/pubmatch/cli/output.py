@@ -14,7 +14,7 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from rich.console import RenderableType
 
@@ -52,6 +52,18 @@ def writable_file(path: Path | None) -> Path | None:
     if not os.access(path.parent, os.W_OK):
         raise CommandError(f"{path}: directory {path.parent} is not writable")
     return path
+
+
+def check_files(read: Iterable[Path | None], written: Iterable[Path | None]) -> None:
+    """Refuse to write over what is read, or the same file twice."""
+    taken = {os.path.realpath(path) for path in read if path is not None}
+    for path in written:
+        if path is None:
+            continue
+        name = os.path.realpath(path)
+        if name in taken:
+            raise CommandError(f"{path}: is named twice; the file would be written over")
+        taken.add(name)
 
 
 JsonOption = Annotated[

@@ -16,7 +16,10 @@ from pubmatch.encoding.axes import (
     upper_number,
 )
 from pubmatch.errors import FilterError
+from pubmatch.filters.constants import sql_text
+from pubmatch.filters.predicates import constants_of
 from pubmatch.schema import Boolean, Category, Number
+from pubmatch.shown import shown_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pubmatch.encoding.labels import Labels
+    from pubmatch.filters.expressions import Filter
     from pubmatch.filters.sides import Side
     from pubmatch.schema import Schema
 
@@ -73,8 +77,8 @@ def strings_in(boxes: Iterable[Box], schema: Schema) -> dict[str, set[str]]:
     return found
 
 
-def check_boxes(boxes: Iterable[Box], schema: Schema) -> None:
-    """Refuse bounds that the axis of integers and times cannot tell from their neighbours."""
+def check_boxes(boxes: Iterable[Box], schema: Schema, filter: Filter) -> None:
+    """Refuse a filter with bounds that the axis of integers and times cannot tell from their neighbours."""
     for box in boxes:
         for name, side in box.items():
             if isinstance(schema[name], Number | Boolean | Category):
@@ -82,9 +86,15 @@ def check_boxes(boxes: Iterable[Box], schema: Schema) -> None:
             for bound, free in ((side.lower, _INT64_MIN), (side.upper, _INT64_MAX)):
                 if bound is not None and abs(bound) > LARGEST_BOUND and bound != free:  # type: ignore[arg-type]
                     raise FilterError(
-                        f"{name!r} is compared with {bound}, but integers are only compared exactly up to "
-                        f"{LARGEST_BOUND} in size"
+                        f"{name!r} is compared with {_written(bound, filter, name)}, but integers are only "
+                        f"compared exactly up to {LARGEST_BOUND} in size: {shown_text(str(filter))}"
                     )
+
+
+def _written(bound: Any, filter: Filter, name: str) -> str:
+    """The number in a filter that made a bound of it, which may be the next one."""
+    numbers: list[Any] = [number for number in constants_of(filter, name) if number is not None]
+    return sql_text(min(numbers, key=lambda number: abs(number - bound)))
 
 
 def bounds_of(side: Side, kind: Any, labels: Labels | None) -> tuple[float, float]:

@@ -166,10 +166,7 @@ def _from_list(values: Sequence[Any], name: str) -> Column:
     missing = np.array([value is None for value in values]) if some_missing else None
     type_name = "/".join(sorted(found.__name__ for found in types))
     if "float" in distinct:
-        numbers = [
-            np.nan if value is None else _exact_float(value, name, row) for row, value in enumerate(values)
-        ]
-        return Column("float", type_name, np.array(numbers, np.float64))
+        return _as_floats(values, name, type_name)
     return _from_uniform(values, name, distinct.pop(), type_name, missing)
 
 
@@ -186,10 +183,16 @@ def _from_uniform(
         times = [0 if value is None else _microseconds(value, name, row) for row, value in enumerate(values)]
         return Column("timestamp", type_name, np.array(times, np.int64), missing)
     whole = [0 if value is None else int(value) for value in values]
-    for row, value in enumerate(whole):
-        if not -(2**63) <= value < 2**63:
-            raise SchemaError(f"column {name!r} does not fit int64 at row {row} ({shown(value)})")
+    if whole and not -(2**63) <= min(whole) <= max(whole) < 2**63:
+        return _as_floats(values, name, type_name)
     return Column("integer", type_name, np.array(whole, np.int64), missing)
+
+
+def _as_floats(values: Sequence[Any], name: str, type_name: str) -> Column:
+    numbers = [
+        np.nan if value is None else _exact_float(value, name, row) for row, value in enumerate(values)
+    ]
+    return Column("float", type_name, np.array(numbers, np.float64))
 
 
 def _is_missing(value: Any) -> bool:
@@ -228,6 +231,8 @@ def _refuse_mixture(values: Sequence[Any], kinds: dict[type, Kind], name: str) -
 
 
 def _exact_float(value: Any, name: str, row: int) -> float:
+    if isinstance(value, np.integer):
+        value = int(value)  # compared with a float, numpy's integer would be rounded first
     try:
         number = float(value)
     except OverflowError:

@@ -126,7 +126,7 @@ def _positions(column: Column, kind: Any, name: str, labels: Mapping[str, Labels
 
 
 def _integers(column: Column, name: str, refuse: Refuse) -> NDArray[np.int64]:
-    """An integer column, or a float column of whole numbers, as int64; 0 where a float is NaN."""
+    """An integer column, or a float column of whole numbers below 2^53, as int64; 0 where a float is NaN."""
     values = column.values
     if column.kind == "integer":
         if values.dtype == np.uint64:
@@ -137,6 +137,9 @@ def _integers(column: Column, name: str, refuse: Refuse) -> NDArray[np.int64]:
     outside = (given >= 2.0**63) | (given < -(2.0**63))
     refuse((np.floor(given) != given) & ~outside, column, name, "is no whole number")
     refuse(outside, column, name, "does not fit int64")
+    # From here on neighbours share a float, so that it does not tell which of them was meant.
+    unsure = (np.abs(given) >= 2.0**53) & ~outside
+    refuse(unsure, column, name, "has an integer beyond 2^53 as a float, which may have been rounded,")
     return np.where(outside, 0.0, given).astype(np.int64)
 
 

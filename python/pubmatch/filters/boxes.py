@@ -78,12 +78,12 @@ def contiguous_products(bound: Filter, schema: Schema, max_boxes: int) -> list[P
     found = products(bound, schema, max_boxes)
     most = _MORE * max_boxes if len(found) > 1 else max_boxes
     if sum(_pieces(product) for product in found) > most:
-        raise too_many(max_boxes)
+        raise too_many(max_boxes, bound)
     parts = [box for product in found for box in _cut(product)]
     if len(found) > 1:
         parts = _fewest(parts)
     if len(parts) > max_boxes:
-        raise too_many(max_boxes)
+        raise too_many(max_boxes, bound)
     return parts
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from difflib import get_close_matches
 from typing import Any, ClassVar, Self
 
 from pubmatch.attributes import AttributeType, Boolean, Category, Integer
 from pubmatch.errors import FilterError, SchemaError
 from pubmatch.filters.constants import Constant, convert, sql_text
-from pubmatch.filters.expressions import Filter
+from pubmatch.filters.expressions import And, Filter, Not, Or, TruthTest
 from pubmatch.filters.places import Place, located
 from pubmatch.filters.truth import Truth, all_of, any_of, compare, event_value
 from pubmatch.schema import Schema
 
-__all__ = ["Between", "Compare", "Condition", "Flag", "In", "IsNull", "Prefix", "name_text"]
+__all__ = ["Between", "Compare", "Condition", "Flag", "In", "IsNull", "Prefix", "constants_of", "name_text"]
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*", re.ASCII)
 # Words that DuckDB does not take, or not always, as a column's name without quotes.
@@ -183,12 +184,18 @@ class _WithConstants(Condition):
         constants = self._constants()
         if isinstance(kind, Integer) and len(constants) > 1:
             mixed = any(isinstance(value, float) for value in constants)
-            if mixed and any(isinstance(value, int) and abs(value) >= 2**53 for value in constants):
+            if mixed and any(map(_is_rounded, constants)):
                 doing = (
-                    "is compared with fractions and integers beyond 2^53 at once: write several conditions"
+                    "is compared at once with floats and with numbers that floats may round: "
+                    "write several conditions"
                 )
                 raise self._mistyped(kind, doing)
         return tuple([convert(value, self.name, kind, self.place) for value in constants])
+
+
+def _is_rounded(value: Constant) -> bool:
+    """Whether a number may become another one as a DOUBLE, which SQL makes of all if one of them is."""
+    return isinstance(value, int | Decimal) and (not -(2**53) < value < 2**53 or value != float(value))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -271,3 +278,23 @@ class In(_WithConstants):
 
     def __str__(self) -> str:
         return self._sql("IN")
+
+
+def constants_of(filter: Filter, name: str) -> Iterator[Constant]:
+    """The constants that a filter compares an attribute with, in their order.
+
+    Examples
+    --------
+    >>> from pubmatch.filters import parse
+    >>> list(constants_of(parse("x > 1 AND NOT (y < 2 OR x IN (3, 4))"), "x"))
+    [1, 3, 4]
+    """
+    waiting = [filter]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, And | Or):
+            waiting += reversed(node.parts)
+        elif isinstance(node, Not | TruthTest):
+            waiting.append(node.part)
+        elif isinstance(node, _WithConstants) and node.name == name:
+            yield from node._constants()

@@ -32,9 +32,10 @@ from pubmatch.filters.regions import (
     union,
 )
 from pubmatch.schema import Schema
+from pubmatch.shown import shown_text
 from pubmatch.timestamps import to_micros
 
-__all__ = ["Product", "is_within", "meet", "products", "too_many"]
+__all__ = ["Product", "TooManyBoxes", "is_within", "meet", "products", "too_many"]
 
 Product: TypeAlias = dict[str, Region]
 
@@ -56,15 +57,20 @@ _NEGATED = {
 }
 
 
-def too_many(limit: int) -> FilterError:
+class TooManyBoxes(FilterError):
+    """A filter falls into more boxes than are allowed."""
+
+
+def too_many(limit: int, filter: Filter | str) -> TooManyBoxes:
     """The error for a filter that falls into more than `limit` boxes.
 
     Examples
     --------
-    >>> print(too_many(64))
-    the filter needs more than 64 boxes
+    >>> print(too_many(1, "price <> 10"))
+    the filter needs more than 1 box: price <> 10
     """
-    return FilterError(f"the filter needs more than {limit} boxes")
+    boxes = "1 box" if limit == 1 else f"{limit} boxes"
+    return TooManyBoxes(f"the filter needs more than {boxes}: {shown_text(str(filter))}")
 
 
 def products(bound: Filter, schema: Schema, limit: int) -> list[Product]:
@@ -78,7 +84,7 @@ def products(bound: Filter, schema: Schema, limit: int) -> list[Product]:
     >>> products(parse("x = 1 OR x = 2").bind(schema), schema, limit=64)
     [{'x': ((2, 1), (2, 3))}]
     """
-    return _Solver(schema, limit).solve(bound, _Asked.TRUE)
+    return _Solver(bound, schema, limit).solve(bound, _Asked.TRUE)
 
 
 def meet(left: Product, right: Product) -> Product | None:
@@ -117,7 +123,8 @@ def is_within(inner: Product, outer: Product) -> bool:
 class _Solver:
     """Sets of one filter's parts, each computed once."""
 
-    def __init__(self, schema: Schema, limit: int) -> None:
+    def __init__(self, root: Filter, schema: Schema, limit: int) -> None:
+        self._root = root
         self._schema = schema
         self._limit = limit
         self._most = max(limit, _MOST[0], min(4 * limit, _MOST[1]))
@@ -183,7 +190,7 @@ class _Solver:
         found: list[Product] = [{}]
         for each in sorted(sets, key=len):  # single products first: they narrow the others
             if len(found) * len(each) > 16 * self._most:
-                raise too_many(self._limit)
+                raise too_many(self._limit, self._root)
             met = [meet(left, right) for left in found for right in each]
             found = [product for product in met if product is not None]
             if len(found) > 1:
@@ -198,7 +205,7 @@ class _Solver:
             for name in dict.fromkeys(name for product in found for name in product):
                 found = _merged_along(name, found)
             if len(found) > self._most:
-                raise too_many(self._limit)
+                raise too_many(self._limit, self._root)
             found = _outermost(found)
         return found
 

@@ -9,7 +9,15 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from pubmatch.cli.output import CommandError, JsonOption, finish, progress, whole_file, writable_file
+from pubmatch.cli.output import (
+    CommandError,
+    JsonOption,
+    check_files,
+    finish,
+    progress,
+    whole_file,
+    writable_file,
+)
 
 _FLIGHT_FILTERS = 10_000
 _WORKLOAD_EVENTS = 1024
@@ -75,6 +83,7 @@ def _workload(
         if target.suffix != ".npz":
             raise CommandError(f"{target}: wanted a name ending in .npz, or a directory that exists")
         writable_file(target)
+        check_files([], [target, json_file])
         with progress("generate") as notify:
             notify(spec.about, 0.0)
             made = workloads.make(spec.name, scale, seed)
@@ -106,6 +115,7 @@ def _flights(
     except ModuleNotFoundError as error:
         raise CommandError(f"flights need {error.name}: pip install 'pubmatch[bench,sql]'") from None
     events_file, filters_file = _flight_files(out)
+    check_files([], [events_file, filters_file, json_file])
     try:
         with progress("generate") as notify:
             notify("flights", 0.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,8 +12,10 @@ import typer
 from rich.table import Table
 
 import pubmatch as pm
-from pubmatch.cli.output import CommandError, JsonOption, finish, progress, writable_file
+from pubmatch.cli.output import CommandError, JsonOption, check_files, finish, progress, writable_file
 from pubmatch.matcher_file import is_matcher_file
+
+_INDEX_MAGIC = b"pubmatch"  # kFileMagic of cpp/src/file_layout.hpp
 
 IndexFile = Annotated[Path, typer.Argument(metavar="FILE", help="The file of an index or a matcher.")]
 
@@ -47,10 +50,14 @@ def build(
     pubmatch index build W3.npz --out geofences.pubmatch
     pubmatch index build bounds.csv --out alerts.pubmatch --json alerts.json
     """
+    check_files([boxes], [out, json_file])
     lower, upper, ids = _read_table(boxes) if _is_table(boxes) else _read_boxes(boxes)
     with progress("build") as notify:
-        notify(f"{len(lower)} boxes", 0.0)
-        index = pm.Index.build(lower, upper, ids)
+        notify("boxes", 0.0)
+        try:
+            index = pm.Index.build(lower, upper, ids)
+        except pm.PubmatchError as error:
+            raise CommandError(f"{boxes}: {error}") from error
         notify("save", 0.9)
         index.save(out)
     result = {"name": "index build", "file": str(out), **_description(index)}
@@ -64,6 +71,7 @@ def info(file: IndexFile, json_file: JsonOption = None) -> None:
     --------
     pubmatch index info geofences.pubmatch
     """
+    check_files([file], [json_file])
     if is_matcher_file(file):
         description = _matcher_description(pm.Matcher.load(file))
     else:
@@ -79,18 +87,27 @@ def check(file: IndexFile, json_file: JsonOption = None) -> None:
     --------
     pubmatch index check geofences.pubmatch
     """
+    check_files([file], [json_file])
     result: dict[str, Any] = {"name": "index check", "file": str(file), "ok": True, "problem": None}
     try:
         if is_matcher_file(file):
             pm.Matcher.load(file)  # verifies all checksums, and that boxes and subscriptions agree
         else:
             pm.Index.load(file).check()
-    except pm.FileAccessError:
-        raise
-    except (pm.FormatError, pm.CorruptIndexError) as problem:
-        finish(result | {"ok": False, "problem": str(problem)}, json_file)
-        raise CommandError(f"{file}: {problem}", exit_code=1) from problem
+    except (pm.FormatError, pm.CorruptIndexError) as error:
+        if isinstance(error, pm.FileAccessError) or _is_foreign(file):
+            raise
+        problem = str(error).removeprefix(f"{file}: ")
+        finish(result | {"ok": False, "problem": problem}, json_file)
+        raise CommandError(f"{file}: {problem}", exit_code=1) from error
     finish(result, json_file, f"{file}: ok")
+
+
+def _is_foreign(file: Path) -> bool:
+    """Whether a file does not even begin as one of an index or a matcher."""
+    with file.open("rb") as opened:
+        begin = opened.read(len(_INDEX_MAGIC))
+    return not (begin and _INDEX_MAGIC.startswith(begin)) and not is_matcher_file(file)
 
 
 def _read_boxes(path: Path) -> tuple[Any, Any, Any]:
@@ -103,7 +120,7 @@ def _read_boxes(path: Path) -> tuple[Any, Any, Any]:
             if missing:
                 raise CommandError(f"{path}: has no array {' and no array '.join(missing)}")
             return arrays["lower"], arrays["upper"], arrays.get("ids")
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         raise CommandError(f"{path}: is not an .npz file that can be read") from error
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pubmatch.cli.output import CommandError, JsonOption, finish, progress, writable_file
+from pubmatch.cli.output import CommandError, JsonOption, check_files, finish, progress, writable_file
 from pubmatch.index import MAX_THREADS
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def match(
     """
     if master is not None and engine is not Engine.SPARK:
         raise CommandError("--master is for --engine spark")
-    _check_files([subscriptions, events, schema], [out, refused, json_file])
+    check_files([subscriptions, events, schema], [out, refused, json_file])
     try:
         from pubmatch.cli.match_files import MatchJob, match_files
     except ModuleNotFoundError as error:
@@ -95,27 +94,17 @@ def match(
     finish(summary, json_file, *_lines(summary))
 
 
-def _check_files(read: list[Path | None], written: list[Path | None]) -> None:
-    """Refuse to write over what is read, or the same file twice."""
-    taken = {os.path.realpath(path): path for path in read if path is not None}
-    for path in written:
-        if path is None:
-            continue
-        before = taken.get(os.path.realpath(path))
-        if before is not None:
-            raise CommandError(f"{path}: is named twice; the file would be written over")
-        taken[os.path.realpath(path)] = path
-
-
 def _on_spark(job: MatchJob, master: str | None, notify: Any) -> dict[str, Any]:
     """Hand the job to the Spark package, whose needs not every installation has."""
     try:
         import pyspark  # noqa: F401
 
         from pubmatch_spark.file_match import match_files
-    except ModuleNotFoundError as error:
-        raise CommandError(f"--engine spark needs {error.name}: pip install 'pubmatch[spark]'") from None
-    return match_files(job, master, notify)
+
+        return match_files(job, master, notify)
+    except ImportError as error:  # Spark looks for some libraries only when it uses them, and names none
+        told = f"needs {error.name}" if error.name else f"cannot run: {str(error).rstrip('.')}"
+        raise CommandError(f"--engine spark {told}: pip install 'pubmatch[spark]'") from None
 
 
 def _lines(summary: dict[str, Any]) -> list[str]:

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from pubmatch.cli.output import CommandError, JsonOption, finish, progress, whole_file, writable_file
+from pubmatch.cli.output import (
+    CommandError,
+    JsonOption,
+    check_files,
+    finish,
+    progress,
+    whole_file,
+    writable_file,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -32,6 +40,7 @@ def report(
     pubmatch report --out report.html
     pubmatch report --results bench/results --out report.html --json report.json
     """
+    check_files([], [out, json_file])
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError:

@@ -12,7 +12,15 @@ from typing import Annotated, Any
 
 import typer
 
-from pubmatch.cli.output import CommandError, JsonOption, finish, progress, whole_file, writable_file
+from pubmatch.cli.output import (
+    CommandError,
+    JsonOption,
+    check_files,
+    finish,
+    progress,
+    whole_file,
+    writable_file,
+)
 
 Draw = Callable[[dict[str, Any], Path], list[Path]]
 
@@ -130,6 +138,7 @@ def overlay(
 
     writable_directory(out)
     writable_file(map_file)  # it may lie in that directory
+    check_files([], [map_file, json_file])
     plan = dataclasses.replace(overlay_plan.QUICK if quick else overlay_plan.FULL, seed=seed)
     with progress("reproduce overlay") as notify:
         report = experiment.run(plan, notify)
