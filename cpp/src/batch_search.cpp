@@ -14,19 +14,39 @@ double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock:
 
 namespace {
 
-void grow(Sink& sink) {
-  sink.buffer->reserve(std::max<std::size_t>(256, 2 * sink.buffer->capacity()));
+void reserve(Sink& sink, std::size_t capacity) {
+  sink.buffer->reserve(capacity);
   sink.ids = sink.buffer->data();
   sink.capacity = sink.buffer->capacity();
+}
+
+void grow(Sink& sink) { reserve(sink, std::max<std::size_t>(256, 2 * sink.buffer->capacity())); }
+
+// Adds what another sink of the same event found.
+void add_finds(Sink& sink, const Sink& other) {
+  if (!sink.counting && other.size != 0) {
+    reserve(sink, sink.size + other.size);
+    std::memcpy(sink.ids + sink.size, other.ids, other.size * sizeof(std::int64_t));
+  }
+  sink.size += other.size;
 }
 
 // Events that go through their leaves one by one are carried down in groups of this size, so that what the next one reads
 // is on its way while one is searched.
 constexpr std::size_t kConvoy = 16;
 
-// No larger than leaves every thread a share of the batch.
-std::size_t shared_group(std::size_t group, std::size_t events, std::size_t threads) {
-  return std::min(group, std::max<std::size_t>(1, (events + threads - 1) / threads));
+// Where the share of a part begins when a buffer's visits are dealt out so that all parts have as many events in them.
+template <class T>
+std::size_t share_of_visits(const IntersectBuffer<T>& buffer, std::size_t part, std::size_t parts) {
+  const std::size_t target = buffer.events.size() * part / parts;
+  const auto begin = std::partition_point(buffer.visits.begin(), buffer.visits.end(),
+                                          [&](const Visit<T>& visit) { return visit.first < target; });
+  return static_cast<std::size_t>(begin - buffer.visits.begin());
+}
+
+// A convoy no larger than leaves every thread a share of the batch.
+std::size_t convoy(std::size_t events, std::size_t threads) {
+  return std::min(kConvoy, std::max<std::size_t>(1, (events + threads - 1) / threads));
 }
 
 }  // namespace
@@ -43,6 +63,7 @@ struct BatchSearch<T>::Worker {
   std::vector<std::uint32_t> places;
   std::vector<Sink> sinks;
   IdBuffer arena;
+  std::vector<IdBuffer> found;  // of the group's events, in the leaves this worker took
 };
 
 template <class T>
@@ -54,8 +75,8 @@ BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batc
       started_(started),
       finished_(batch.size()),
       apart_(version.group == 1),
-      group_(shared_group(apart_ ? kConvoy : version.group, batch.size(), options.threads)),
-      together_(!apart_ && group_ > 1 && !options.count_only) {
+      group_(apart_ ? convoy(batch.size(), options.threads) : version.group),
+      together_(!apart_ && !options.count_only) {
   if (options.order == Order::kSjf && options.level > 1) {
     table_ = std::make_unique<WorkloadTable<T>>(version, batch, options.level);
     order_ = table_->sorted();
@@ -83,14 +104,21 @@ bool BatchSearch<T>::take_group(std::size_t target, std::size_t& first, std::siz
   return true;
 }
 
-// Free workers take the next group in order: the shortest jobs first, whatever the number of threads.
+// Free workers take the next group in order: the shortest jobs first, whatever the number of threads. Where events share
+// their leaves, a smaller group would share less, so all workers take leaves of the same group.
 template <class T>
 void BatchSearch<T>::run_until(std::size_t target) {
-  run_parallel(workers_.size(), [&](std::size_t part) {
+  const auto run_groups = [&](const auto& scan) {
     std::size_t first = 0;
     std::size_t last = 0;
-    while (take_group(target, first, last)) search_group(part, first, last);
-  });
+    while (take_group(target, first, last)) scan(first, last);
+  };
+  if (apart_)
+    run_parallel(workers_.size(), [&](std::size_t part) {
+      run_groups([&](std::size_t first, std::size_t last) { scan_apart(part, first, last); });
+    });
+  else
+    run_groups([&](std::size_t first, std::size_t last) { scan_together(first, last); });
   done_ = next_.load();
 }
 
@@ -139,9 +167,9 @@ void BatchSearch<T>::start_from_table(Worker& worker, std::size_t size) const {
       buffer.events[place[node]++] = static_cast<std::uint32_t>(i);
 }
 
+// Carries the events of a group down to their leaves.
 template <class T>
-void BatchSearch<T>::search_group(std::size_t part, std::size_t first, std::size_t last) {
-  Worker& worker = *workers_[part];
+void BatchSearch<T>::descend(Worker& worker, std::size_t first, std::size_t last) const {
   const std::size_t size = last - first;
   worker.rows.assign(order_.begin() + static_cast<std::ptrdiff_t>(first),
                      order_.begin() + static_cast<std::ptrdiff_t>(last));
@@ -150,41 +178,57 @@ void BatchSearch<T>::search_group(std::size_t part, std::size_t first, std::size
     worker.intersect.descend(worker.current, worker.rows.data(), worker.next);
     std::swap(worker.current, worker.next);
   }
-  if (apart_)
-    scan_apart(worker, part, size);
-  else
-    scan_together(worker, part, size);
 }
 
 template <class T>
-LeafScan<T> BatchSearch<T>::leaf_scan(const Worker& worker) const {
+LeafScan<T> BatchSearch<T>::leaf_scan(const Worker& visits, Worker& finds) const {
   LeafScan<T> scan;
-  scan.visits = worker.current.visits.data();
-  scan.visit_count = worker.current.visits.size();
-  scan.events = worker.current.events.data();
-  scan.rows = worker.rows.data();
+  scan.visits = visits.current.visits.data();
+  scan.visit_count = visits.current.visits.size();
+  scan.events = visits.current.events.data();
+  scan.rows = visits.rows.data();
+  scan.sinks = finds.sinks.data();
   scan.batch = &batch_;
   scan.leaf_line_counts = version_.factory->cuts().leaf_lines();
   scan.grow = grow;
   return scan;
 }
 
+// Every worker takes an equal share of the events' visits, the first writes straight to where an event's ids are kept, and
+// the others' finds are added in turn: ids come in the same order whatever the number of threads.
 template <class T>
-void BatchSearch<T>::scan_together(Worker& worker, std::size_t part, std::size_t size) {
-  for (std::size_t i = 0; i < size; ++i) open_sink(worker, i);
-  LeafScan<T> scan = leaf_scan(worker);
-  scan.sinks = worker.sinks.data();
-  active_kernels().set<T>().scan_leaves(scan);
-  for (std::size_t i = 0; i < size; ++i) close_sink(worker, part, i);
+void BatchSearch<T>::scan_together(std::size_t first, std::size_t last) {
+  Worker& lead = *workers_[0];
+  descend(lead, first, last);
+  const std::size_t size = last - first;
+  const std::size_t parts = workers_.size();
+  run_parallel(parts, [&](std::size_t part) {
+    Worker& worker = *workers_[part];
+    if (part != 0) worker.found.resize(size);
+    for (std::size_t i = 0; i < size; ++i) open_sink(worker, i, part == 0 ? own_ids(lead, i) : worker.found[i]);
+    LeafScan<T> scan = leaf_scan(lead, worker);
+    const std::size_t from = share_of_visits(lead.current, part, parts);
+    scan.visits += from;
+    scan.visit_count = share_of_visits(lead.current, part + 1, parts) - from;
+    active_kernels().set<T>().scan_leaves(scan);
+  });
+  run_parallel(parts, [&](std::size_t part) {
+    for (std::size_t i = part; i < size; i += parts) {
+      for (std::size_t other = 1; other < parts; ++other) add_finds(lead.sinks[i], workers_[other]->sinks[i]);
+      close_sink(lead, 0, i);
+    }
+  });
   const double response = now_s() - started_;
-  for (std::size_t i = 0; i < size; ++i) finished_[worker.rows[i]].response_s = response;
+  for (std::size_t i = 0; i < size; ++i) finished_[lead.rows[i]].response_s = response;
 }
 
 // The visits of one event after those of the one before it.
 template <class T>
-void BatchSearch<T>::scan_apart(Worker& worker, std::size_t part, std::size_t size) {
-  LeafScan<T> scan = leaf_scan(worker);
-  scan.sinks = worker.sinks.data();
+void BatchSearch<T>::scan_apart(std::size_t part, std::size_t first, std::size_t last) {
+  Worker& worker = *workers_[part];
+  descend(worker, first, last);
+  const std::size_t size = last - first;
+  LeafScan<T> scan = leaf_scan(worker, worker);
   scan.apart = true;
   const Visit<T>* const end = scan.visits + scan.visit_count;
   for (std::size_t i = 0; i < size; ++i) {
@@ -192,7 +236,7 @@ void BatchSearch<T>::scan_apart(Worker& worker, std::size_t part, std::size_t si
     while (last != end && scan.events[last->first] == i) ++last;
     scan.visit_count = static_cast<std::size_t>(last - scan.visits);
     scan.visits_behind = static_cast<std::size_t>(end - last);
-    open_sink(worker, i);
+    open_sink(worker, i, worker.arena);
     active_kernels().set<T>().scan_leaves(scan);
     close_sink(worker, part, i);
     finished_[worker.rows[i]].response_s = now_s() - started_;
@@ -201,9 +245,14 @@ void BatchSearch<T>::scan_apart(Worker& worker, std::size_t part, std::size_t si
   }
 }
 
+// Where the ids of an event that shares its leaves with others are kept; none are kept where they are only counted.
 template <class T>
-void BatchSearch<T>::open_sink(Worker& worker, std::size_t i) {
-  IdBuffer& buffer = together_ ? own_ids_[worker.rows[i]] : worker.arena;
+IdBuffer& BatchSearch<T>::own_ids(Worker& lead, std::size_t i) {
+  return together_ ? own_ids_[lead.rows[i]] : lead.arena;
+}
+
+template <class T>
+void BatchSearch<T>::open_sink(Worker& worker, std::size_t i, IdBuffer& buffer) const {
   const std::size_t used = options_.count_only ? 0 : buffer.size;
   worker.sinks[i] = Sink{buffer.data(), used, buffer.capacity(), options_.count_only, &buffer};
 }

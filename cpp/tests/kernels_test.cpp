@@ -26,6 +26,7 @@ const std::vector<Shape> kShapes = {
     {"compare, odd lanes", 200, 5, 0.0, {.node_capacity = 7, .leaf_capacity = 13, .node_kernel = NodeKernel::kCompare}},
     {"compare, full block", 1500, 2, 0.0, {.leaf_capacity = 512, .node_kernel = NodeKernel::kCompare}},
     {"bitmap, dense", 1500, 4, 0.0, {.leaf_capacity = 300, .node_kernel = NodeKernel::kBitmap}},
+    {"bitmap, twelve dimensions", 1500, 12, 0.0, {.leaf_capacity = 200, .node_kernel = NodeKernel::kBitmap}},
     {"bitmap, one dimension", 900, 1, 0.0, {.leaf_capacity = 70, .node_kernel = NodeKernel::kBitmap}},
     {"bitmap, sparse", 1200, 20, 0.85, {.leaf_capacity = 200, .node_kernel = NodeKernel::kBitmap}},
     {"bitmap, many levels", 400, 6, 0.4, {.node_capacity = 4, .leaf_capacity = 8, .node_kernel = NodeKernel::kBitmap}},
@@ -94,21 +95,32 @@ void expect_same_scores(const NodeFactory<T>& factory, const Node<T>& node, cons
   }
 }
 
-// All leaves of the tree in one scan, each with every event.
+// All leaves of the tree in one scan: each with every event, or apart, every event with each of them.
 template <class T>
 Rows scan(const Kernels& kernels, const NodeFactory<T>& factory, const std::vector<const Node<T>*>& leaves,
-          const EventBatch<T>& batch, bool counting) {
+          const EventBatch<T>& batch, bool counting, bool apart = false) {
   const auto size = static_cast<std::uint32_t>(batch.size());
   std::vector<std::uint32_t> events(size);
   std::iota(events.begin(), events.end(), 0u);
   const std::vector<std::uint32_t> rows(events.rbegin(), events.rend());  // position in the group is not the row
   std::vector<Visit<T>> visits;
-  for (const Node<T>* leaf : leaves) visits.push_back({leaf, 0, size});
+  if (apart)
+    for (const std::uint32_t event : events)
+      for (const Node<T>* leaf : leaves) visits.push_back({leaf, event, event + 1, leaf->dense_lines()});
+  else
+    for (const Node<T>* leaf : leaves) visits.push_back({leaf, 0, size, leaf->dense_lines()});
   std::vector<IdBuffer> buffers(size);
   std::vector<Sink> sinks;
   for (IdBuffer& buffer : buffers) sinks.push_back({nullptr, 0, 0, counting, &buffer});
-  kernels.set<T>().scan_leaves({visits.data(), visits.size(), events.data(), rows.data(), &batch,
-                                factory.cuts().leaf_lines(), sinks.data(), grow});
+  kernels.set<T>().scan_leaves({.visits = visits.data(),
+                                .visit_count = visits.size(),
+                                .apart = apart,
+                                .events = events.data(),
+                                .rows = rows.data(),
+                                .batch = &batch,
+                                .leaf_line_counts = factory.cuts().leaf_lines(),
+                                .sinks = sinks.data(),
+                                .grow = grow});
   Rows found(size);
   for (std::size_t i = 0; i < size; ++i) {
     std::vector<std::int64_t>& ids = found[rows[i]];
@@ -164,6 +176,10 @@ TEST_CASE_TEMPLATE("kernels: same masks, scores and ids", T, float, double) {
         const Rows counts = scan(*kernels, factory, leaves, batch, true);
         for (std::size_t e = 0; e < counts.size(); ++e)
           CHECK(counts[e] == std::vector<std::int64_t>{static_cast<std::int64_t>(first[e].size())});
+        Rows apart = scan(*kernels, factory, leaves, batch, false, true);
+        for (std::vector<std::int64_t>& ids : apart) std::sort(ids.begin(), ids.end());
+        CHECK(apart == sorted);
+        CHECK(scan(*kernels, factory, leaves, batch, true, true) == counts);
       }
     }
 }

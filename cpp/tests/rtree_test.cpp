@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "box_fixtures.hpp"
+#include "pubmatch/error.hpp"
 
 using namespace pubmatch;
 using namespace pubmatch::test;

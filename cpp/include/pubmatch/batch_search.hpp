@@ -56,13 +56,14 @@ class BatchSearch {
  private:
   struct Worker;
   bool take_group(std::size_t target, std::size_t& first, std::size_t& last);
-  void search_group(std::size_t part, std::size_t first, std::size_t last);
+  void descend(Worker& worker, std::size_t first, std::size_t last) const;
   void start(Worker& worker, std::size_t size) const;
   void start_from_table(Worker& worker, std::size_t size) const;
-  void scan_together(Worker& worker, std::size_t part, std::size_t size);
-  void scan_apart(Worker& worker, std::size_t part, std::size_t size);
-  LeafScan<T> leaf_scan(const Worker& worker) const;
-  void open_sink(Worker& worker, std::size_t i);
+  void scan_together(std::size_t first, std::size_t last);
+  void scan_apart(std::size_t part, std::size_t first, std::size_t last);
+  LeafScan<T> leaf_scan(const Worker& visits, Worker& finds) const;
+  IdBuffer& own_ids(Worker& lead, std::size_t i);
+  void open_sink(Worker& worker, std::size_t i, IdBuffer& buffer) const;
   void close_sink(Worker& worker, std::size_t part, std::size_t i);
 
   const Version<T>& version_;

@@ -81,7 +81,7 @@ inline std::size_t write_chosen(const std::uint32_t* ids, std::uint64_t bits, st
   std::int64_t* next = out;
   for (; bits != 0; bits >>= 8, ids += 8) {
     const auto chosen = static_cast<__mmask8>(bits);
-    const __m512i eight = _mm512_cvtepu32_epi64(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(ids)));
+    const __m512i eight = _mm512_maskz_cvtepu32_epi64(0xff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(ids)));
     _mm512_storeu_si512(next, _mm512_maskz_compress_epi64(chosen, eight));
     next += _mm_popcnt_u32(chosen);
   }
