@@ -29,7 +29,9 @@ __all__ = [
     "checked_count",
     "checked_flag",
     "checked_integer",
+    "checked_number",
     "checked_path",
+    "checked_share",
     "float_dtype",
     "id_array",
     "point_array",
@@ -114,6 +116,40 @@ def checked_count(name: str, value: Any, largest: int | None = None, least: int 
     if largest is not None and number > largest:
         raise ArgumentError(f"{name} must be at most {largest}, got {shown(number)}")
     return number
+
+
+def checked_number(name: str, value: Any) -> float:
+    """`value` as a float; a bool is no number here, nor is a text.
+
+    Examples
+    --------
+    >>> checked_number("speed_kmh", np.float32(50))
+    50.0
+    >>> checked_number("speed_kmh", "50")
+    Traceback (most recent call last):
+    ...
+    pubmatch.errors.ArgumentTypeError: speed_kmh must be a number, got '50'
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise ArgumentTypeError(f"{name} must be a number, got {shown(value)}")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ArgumentError(f"{name} must fit a float64, got {shown(value)}") from None
+
+
+def checked_share(name: str, value: Any) -> float:
+    """`value` as a float from 0 to 1.
+
+    Examples
+    --------
+    >>> checked_share("locality", 1)
+    1.0
+    """
+    share = checked_number(name, value)
+    if not 0 <= share <= 1:
+        raise ArgumentError(f"{name} must be from 0 to 1, got {share}")
+    return share
 
 
 def checked_flag(name: str, value: Any) -> bool:

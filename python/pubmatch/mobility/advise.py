@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pubmatch.arrays import checked_share
 from pubmatch.errors import ArgumentError
 from pubmatch.mobility.algorithms import ALGORITHMS
-from pubmatch.mobility.quantities import checked_share
 from pubmatch.mobility.simulate import simulate
 from pubmatch.mobility.topology import Topology
 from pubmatch.mobility.trace import Trace, read_trace

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 from pubmatch import Schema
+from pubmatch.arrays import checked_number
 from pubmatch.errors import ArgumentError, ArgumentTypeError
 from pubmatch.mobility import moving_subscribers
 from pubmatch.mobility.acknowledgements import Acknowledgements
@@ -35,7 +36,6 @@ from pubmatch.mobility.messages import (
     checked_ids,
 )
 from pubmatch.mobility.publishers import Publisher, Publishers
-from pubmatch.mobility.quantities import checked_number
 from pubmatch.mobility.routes import LOCAL, Out, Plan, Routes
 from pubmatch.mobility.space import FilterSpace
 from pubmatch.mobility.subscribers import Subscribers

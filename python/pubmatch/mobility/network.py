@@ -14,9 +14,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Protocol
 
+from pubmatch.arrays import checked_number
 from pubmatch.errors import ArgumentError
 from pubmatch.mobility.messages import Message, Timer
-from pubmatch.mobility.quantities import checked_number
 from pubmatch.mobility.topology import Topology
 
 __all__ = ["Links", "Network"]

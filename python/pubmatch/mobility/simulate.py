@@ -10,12 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pubmatch.arrays import checked_flag
+from pubmatch.arrays import checked_flag, checked_number, checked_share
 from pubmatch.errors import ArgumentError, ArgumentTypeError
 from pubmatch.mobility.algorithms import ALGORITHMS
 from pubmatch.mobility.clients import Timetable
 from pubmatch.mobility.network import Links
-from pubmatch.mobility.quantities import checked_number, checked_share
 from pubmatch.mobility.simulation import Plan, Simulation
 from pubmatch.mobility.topology import Topology, balanced_tree
 from pubmatch.mobility.trace import Trace, read_trace

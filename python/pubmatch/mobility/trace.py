@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pubmatch.arrays import checked_path
+from pubmatch.arrays import checked_number, checked_path
 from pubmatch.errors import FormatError, file_access_error
-from pubmatch.mobility.quantities import checked_number
 from pubmatch.mobility.topology import Topology
 from pubmatch.mobility.walks import Walk
 

@@ -12,8 +12,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from pubmatch.arrays import checked_number
 from pubmatch.errors import ArgumentError
-from pubmatch.mobility.quantities import checked_number
 
 __all__ = [
     "CELL_KM",

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import pubmatch as pm
+from pubmatch.arrays import checked_share
 from pubmatch.errors import ArgumentError
-from pubmatch.mobility.quantities import checked_share
 
 __all__ = ["FILTERS", "SCHEMA", "Interest", "Workload", "draw_workload"]
 

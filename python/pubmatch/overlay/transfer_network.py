@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from pubmatch.arrays import checked_count, checked_integer
+from pubmatch.arrays import checked_count, checked_integer, checked_number
 from pubmatch.errors import ArgumentError, ArgumentTypeError
 from pubmatch.overlay import balance as balancing
 from pubmatch.overlay import churn, moving_area
@@ -16,7 +16,7 @@ from pubmatch.overlay.node_table import NodeTable
 from pubmatch.overlay.placement import place, plan, resolved_ranges
 from pubmatch.overlay.publisher_coverage import PublisherCoverage
 from pubmatch.overlay.subscription import Area, Subscription, checked_area
-from pubmatch.overlay.transfer_state import Rates, TransferState, checked_number
+from pubmatch.overlay.transfer_state import Rates, TransferState
 from pubmatch.overlay.transfer_tree import Flow, Joint, TransferTree, TreeView
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pubmatch.errors import ArgumentError, ArgumentTypeError, PubmatchError
+from pubmatch.arrays import checked_number
+from pubmatch.errors import ArgumentError, PubmatchError
 from pubmatch.overlay.node_table import NodeTable
 from pubmatch.overlay.publisher_coverage import PublisherCoverage
 from pubmatch.overlay.transfer_tree import JointCharge, TransferTree
-from pubmatch.shown import shown
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.int64]
     FloatArray = NDArray[np.float64]
 
-__all__ = ["HALVINGS_FLOOR", "Rates", "TransferState", "checked_number", "halved"]
+__all__ = ["HALVINGS_FLOOR", "Rates", "TransferState", "halved"]
 
 HALVINGS_FLOOR = 8
 """A joint's output rate is halved eight times at most: 2^-8."""
@@ -76,22 +76,6 @@ class Rates:
         while quanta > 0 and self.pub_rate * (quanta / _QUANTA) > allowed:
             quanta -= 1
         return quanta / _QUANTA
-
-
-def checked_number(name: str, value: Any) -> float:
-    """`value` as a float; a bool is no number here, nor is a text.
-
-    Examples
-    --------
-    >>> checked_number("relieve_to", np.float32(0.5))
-    0.5
-    """
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise ArgumentTypeError(f"{name} must be a number, got {shown(value)}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ArgumentError(f"{name} must fit a float64, got {shown(value)}") from None
 
 
 class TransferState:
