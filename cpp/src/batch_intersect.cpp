@@ -1,18 +1,25 @@
 #include "pubmatch/batch_intersect.hpp"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <numeric>
+
+#include "pubmatch/prefetch.hpp"
 
 namespace pubmatch {
 
 namespace {
 constexpr std::size_t kEventsAhead = 3;  // events whose lines are on their way while one is tested
 
-// Where the lines of a child begin, if they are known.
+constexpr std::size_t kMostLeafBytes = 2048;  // of a leaf, on their way before its turn comes
+
+// A leaf and its lines, if they are known.
 template <class T>
-const std::uint64_t* lines_of(const Node<T>& node, std::size_t c) {
-  return node.child_lines.empty() ? nullptr : node.child_lines[c];
+Visit<T> visit_of(const Node<T>& parent, std::size_t c, std::uint32_t first, std::uint32_t last) {
+  if (parent.starts.empty()) return {parent.children[c], first, last};
+  const auto& [leaf, data] = parent.starts[c];
+  return {leaf, first, last, parent.bitmap ? static_cast<const std::uint64_t*>(data) : nullptr};
 }
 
 }  // namespace
@@ -34,9 +41,16 @@ void IntersectBuffer<T>::start_apart(const Node<T>* root, std::size_t event_coun
   for (const std::uint32_t event : events) visits.push_back({root, event, event + 1});
 }
 
+template <class T>
+BatchIntersect<T>::BatchIntersect(const Version<T>& version, const EventBatch<T>& batch)
+    : kernels_(active_kernels().set<T>()), line_counts_(version.factory->cuts().inner_lines()), batch_(batch) {
+  const std::size_t entry_bytes = 2 * batch.dims() * sizeof(T) + sizeof(std::uint32_t);
+  leaf_bytes_ = std::min(kMostLeafBytes, version.factory->layout().leaf_target * entry_bytes);
+}
+
 // The lines an event needs in an inner node where all dimensions are active.
 template <class T>
-void BatchIntersect<T>::prefetch_lines(const Node<T>& node, std::size_t row) const {
+PUBMATCH_PREFETCHES void BatchIntersect<T>::prefetch_lines(const Node<T>& node, std::size_t row) const {
   if (!node.dense) return;
   const std::uint32_t* chosen = batch_.dense_inner(row);
   for (std::size_t j = 0; j < node.active; ++j)
@@ -69,6 +83,16 @@ void BatchIntersect<T>::descend(const IntersectBuffer<T>& from, const std::uint3
   }
 }
 
+// What the search of a child reads first.
+template <class T>
+PUBMATCH_PREFETCHES void BatchIntersect<T>::prefetch_child(const Node<T>& parent, std::size_t c, const Visit<T>& visit) const {
+  if (visit.lines != nullptr) return;  // fetched by the scan
+  __builtin_prefetch(visit.node);
+  if (parent.bitmap || parent.starts.empty()) return;
+  const auto* data = static_cast<const char*>(parent.starts[c].data);
+  for (std::size_t at = 0; at < leaf_bytes_; at += 64) __builtin_prefetch(data + at, 0, 2);
+}
+
 template <class T>
 void BatchIntersect<T>::descend_one(const Visit<T>& visit, std::uint32_t event, std::size_t row,
                                     IntersectBuffer<T>& to) {
@@ -79,10 +103,8 @@ void BatchIntersect<T>::descend_one(const Visit<T>& visit, std::uint32_t event, 
   for (std::size_t w = 0; w < kLineWords; ++w)
     for (std::uint64_t bits = mask[w]; bits != 0; bits &= bits - 1) {
       const std::size_t c = w * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-      const Node<T>* child = visit.node->children[c];
-      const std::uint64_t* lines = lines_of(*visit.node, c);
-      if (lines == nullptr) __builtin_prefetch(child);
-      to.visits.push_back({child, first, first + 1, lines});
+      to.visits.push_back(visit_of(*visit.node, c, first, first + 1));
+      prefetch_child(*visit.node, c, to.visits.back());
     }
 }
 
@@ -104,9 +126,8 @@ void BatchIntersect<T>::descend_many(const Visit<T>& visit, const std::uint32_t*
   for (std::size_t c = 0; c < visit.node->count; ++c) {
     place[c + 1] += place[c];
     if (place[c + 1] == place[c]) continue;
-    const Node<T>* child = visit.node->children[c];
-    __builtin_prefetch(child);
-    to.visits.push_back({child, base + place[c], base + place[c + 1], lines_of(*visit.node, c)});
+    to.visits.push_back(visit_of(*visit.node, c, base + place[c], base + place[c + 1]));
+    __builtin_prefetch(to.visits.back().node);
   }
   to.events.resize(base + place[visit.node->count]);
   for (std::size_t i = 0; i < size; ++i) {

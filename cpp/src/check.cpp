@@ -67,11 +67,11 @@ class Checker {
                      std::to_string(most));
     if (node.live > node.count || (!node.leaf() && node.children.size() != node.count))
       lie(where, "count disagrees with its children");
-    for (std::size_t c = 0; c < node.child_lines.size(); ++c)
-      if (node.child_lines[c] != node.children[c]->dense_lines())
-        lie(where, "the lines of child " + std::to_string(c) + " lie elsewhere");
-    if (node.child_lines.size() != (node.bitmap && node.height == 1 ? node.count : 0u))
-      lie(where, "the places of its children's lines are miscounted");
+    if (node.starts.size() != (node.height == 1 ? node.count : 0u))
+      lie(where, "the places where its leaves begin are miscounted");
+    for (std::size_t c = 0; c < node.starts.size(); ++c)
+      if (node.starts[c].leaf != node.children[c] || node.starts[c].data != node.children[c]->search_data())
+        lie(where, "leaf " + std::to_string(c) + " begins elsewhere");
     if (node.bitmap != layout.bitmap) lie(where, "layout is not the tree's");
   }
 

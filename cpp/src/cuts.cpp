@@ -72,6 +72,8 @@ void Cuts::make_grid() {
   for (std::size_t d = 0; d < fine_.size(); ++d) {
     Grid& grid = grids_[d];
     const std::vector<double>& cuts = fine_[d];
+    grid.cuts = cuts;
+    grid.cuts.resize(cuts.size() + kStraight, std::numeric_limits<double>::quiet_NaN());
     if (cuts.empty()) continue;
     grid.least = cuts.front();
     const double width = cuts.back() - cuts.front();
@@ -83,21 +85,23 @@ void Cuts::make_grid() {
   }
 }
 
+// Cuts of later cells lie above the value, so it does no harm to count on into them.
 std::uint8_t Cuts::fine_bucket(std::size_t d, double value) const {
   const Grid& grid = grids_[d];
-  const double* cuts = fine_[d].data();
   const std::size_t cell = grid.cell(value);
   std::size_t first = grid.below[cell];
   std::size_t last = grid.below[cell + 1];
-  while (last - first > 4) {
+  while (last - first > kStraight) {
     const std::size_t middle = (first + last) / 2;
-    if (cuts[middle] <= value)
+    if (grid.cuts[middle] <= value)
       first = middle + 1;
     else
       last = middle;
   }
-  while (first < last && cuts[first] <= value) ++first;
-  return static_cast<std::uint8_t>(first);
+  const double* cuts = grid.cuts.data() + first;
+  std::size_t reached = 0;
+  for (std::size_t i = 0; i < kStraight; ++i) reached += cuts[i] <= value ? 1 : 0;
+  return static_cast<std::uint8_t>(first + reached);
 }
 
 }  // namespace pubmatch

@@ -294,7 +294,7 @@ std::uint32_t NodeFactory<T>::line_count(const Node<T>& node) const {
 template <class T>
 std::size_t NodeFactory<T>::bytes(const Node<T>& node) const {
   return sizeof(Node<T>) + node.children.capacity() * sizeof(Node<T>*) +
-         node.child_lines.capacity() * sizeof(std::uint64_t*) + node.lines.bytes + node.entries.bytes;
+         node.starts.capacity() * sizeof(typename Node<T>::Start) + node.lines.bytes + node.entries.bytes;
 }
 
 template class NodeFactory<float>;

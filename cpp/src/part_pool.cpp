@@ -117,7 +117,7 @@ class Pool {
 // A search reads many lines and few entries. Apart from the entries, lines lie on a third of the pages, and the tables that
 // translate their addresses stay in the cache (W1 -6 %, W4 -8 % time).
 Pool& pool_for(PartUse use) {
-  static Pool* const kept = new Pool[2];  // never destroyed: indexes may outlive static destruction
+  static Pool* const kept = new Pool[3];  // never destroyed: indexes may outlive static destruction
   return kept[static_cast<std::size_t>(use)];
 }
 

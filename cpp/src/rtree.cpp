@@ -202,7 +202,8 @@ void Tree<T>::abandon() {
 }
 
 // A level the caller gives sorts by its path counts alone; "auto" asks the tuner, and at level 1 the WorkloadModel where
-// the tree has one. There the tuner starts, since nothing else is as cheap.
+// the tree has one. There the tuner starts, since nothing else is as cheap; with the paper's tree at the leaves, as the
+// paper's tuner does.
 template <class T>
 SearchOptions Tree<T>::search_options(const Version<T>& version, const MatchOptions& options,
                                       std::size_t events) const {
@@ -211,7 +212,7 @@ SearchOptions Tree<T>::search_options(const Version<T>& version, const MatchOpti
   if (options.level != 0) {
     search.level = std::min(options.level, version.height());
   } else if (options.order == Order::kSjf && events != 0) {
-    const int start = version.model() == nullptr ? 0 : 1;
+    const int start = version.factory->layout().dynamic ? 0 : 1;
     search.level = static_cast<std::size_t>(tuner_->next_level(static_cast<std::int64_t>(events), height, start));
     search.model = true;
   }

@@ -177,7 +177,7 @@ void Writer<T>::replace(std::uint32_t number, Node<T>* node) {
   Node<T>* above = writable(parent);
   const std::size_t lane = lane_of(*above, old);
   above->children[lane] = node;
-  above->note_lines(lane);
+  above->note_start(lane);
 }
 
 template <class T>
@@ -195,10 +195,16 @@ void Writer<T>::own_lines(Node<T>& node) {
   discard_part(node.lines);
   node.lines = copy;
   bind_views(node, factory_->dims());
+  note_start(node);
+}
+
+// Tells the node's parent that a part was replaced.
+template <class T>
+void Writer<T>::note_start(const Node<T>& node) {
   const std::uint32_t parent = places_[node.number].parent;
   if (parent == kNoParent || !node.leaf()) return;
   Node<T>& above = *writable(parent);
-  above.note_lines(lane_of(above, &node));
+  above.note_start(lane_of(above, &node));
 }
 
 template <class T>
@@ -210,6 +216,7 @@ void Writer<T>::own_entries(Node<T>& node) {
   discard_part(node.entries);
   node.entries = copy;
   bind_views(node, factory_->dims());
+  if (!node.bitmap) note_start(node);
 }
 
 template <class T>

@@ -139,6 +139,7 @@ void Writer<T>::widen(Node<T>& node, std::size_t room) {
   }
   if (node.leaf()) std::memcpy(node.ids, old.ids, std::size_t{old.count} * (node.wide_ids ? 8 : 4));
   discard_part(old.entries);
+  if (!node.bitmap) note_start(node);
 }
 
 template <class T>

@@ -207,16 +207,18 @@ TEST_CASE("Tree: dimensions that few boxes of a leaf constrain have no lines, an
   expect_same(*tree, model, 7);
 }
 
-TEST_CASE("check: a parent that knows its child's lines at another place is found out") {
+TEST_CASE("check: a parent that knows the start of a leaf at another place is found out") {
   const EntryList<double> boxes = random_boxes<double>(300, 2, 0.1, 0, 8);
-  const auto tree = Tree<double>::build(boxes.view(), nullptr, {.leaf_capacity = 32, .node_kernel = kBitmap}, {});
-  const auto version = tree->pin();
-  Node<double>* above = version->root;
-  while (above->height > 1) above = above->children[0];
-  REQUIRE(above->child_lines.size() == above->children.size());
-  CHECK(above->child_lines[0] == above->children[0]->line_words);
-  const std::uint64_t* const right = std::exchange(above->child_lines[0], nullptr);
-  CHECK_THROWS_AS(tree->check(), CorruptIndexError);
-  above->child_lines[0] = right;
-  CHECK_NOTHROW(tree->check());
+  for (const NodeKernel kernel : {kBitmap, NodeKernel::kCompare}) {
+    const auto tree = Tree<double>::build(boxes.view(), nullptr, {.leaf_capacity = 32, .node_kernel = kernel}, {});
+    const auto version = tree->pin();
+    Node<double>* above = version->root;
+    while (above->height > 1) above = above->children[0];
+    REQUIRE(above->starts.size() == above->children.size());
+    CHECK(above->starts[0].data == above->children[0]->search_data());
+    const void* const right = std::exchange(above->starts[0].data, nullptr);
+    CHECK_THROWS_AS(tree->check(), CorruptIndexError);
+    above->starts[0].data = right;
+    CHECK_NOTHROW(tree->check());
+  }
 }

@@ -32,20 +32,21 @@ struct IntersectBuffer {
 template <class T>
 class BatchIntersect {
  public:
-  BatchIntersect(const Version<T>& version, const EventBatch<T>& batch)
-      : kernels_(active_kernels().set<T>()), line_counts_(version.factory->cuts().inner_lines()), batch_(batch) {}
+  BatchIntersect(const Version<T>& version, const EventBatch<T>& batch);
 
   // Fills `to` with the children that the events of `from` meet; leaves stay where they are.
   void descend(const IntersectBuffer<T>& from, const std::uint32_t* rows, IntersectBuffer<T>& to);
 
  private:
   void prefetch_lines(const Node<T>& node, std::size_t row) const;
+  void prefetch_child(const Node<T>& parent, std::size_t c, const Visit<T>& visit) const;
   void descend_one(const Visit<T>& visit, std::uint32_t event, std::size_t row, IntersectBuffer<T>& to);
   void descend_many(const Visit<T>& visit, const std::uint32_t* events, const std::uint32_t* rows,
                     IntersectBuffer<T>& to);
 
   const KernelSet<T>& kernels_;
   const std::uint8_t* line_counts_;
+  std::size_t leaf_bytes_;  // what the search of a compare leaf reads, about
   const EventBatch<T>& batch_;
   std::vector<std::uint64_t> masks_;
 };

@@ -43,10 +43,12 @@ class Cuts {
   void make_grid();
 
   static constexpr std::size_t kGridCells = 256;
+  static constexpr std::size_t kStraight = 8;  // cuts counted without a branch
   struct Grid {
     double least = 0;
     double scale = 0;
     std::array<std::uint8_t, kGridCells + 1> below{};  // cuts in earlier cells
+    std::vector<double> cuts;                          // and kStraight that no value reaches
 
     std::size_t cell(double value) const {
       const double at = (value - least) * scale;

@@ -57,21 +57,35 @@ struct alignas(64) Node {
   Part entries;
   std::vector<std::uint8_t> active_dims;
   std::vector<Node*> children;
-  // Right above the leaves of a bitmap tree: where the lines of each child begin if it is dense, else null. A search then
-  // reads the heads of those leaves alone in which something survives.
-  std::vector<const std::uint64_t*> child_lines;
+  // Right above the leaves: each leaf, and where a search of it begins to read. So a search has that on its way before it
+  // has seen the leaf's head, and reads the heads of those dense leaves alone in which something survives.
+  struct Start {
+    const Node* leaf = nullptr;
+    const void* data = nullptr;  // the lines of a dense bitmap leaf, the bounds of a compare leaf; null for the others
+  };
+  std::vector<Start> starts;
+
+  // Heads lie together like the parts.
+  static void* operator new(std::size_t bytes) { return take_part_memory(PartUse::kHeads, bytes, false); }
+  static void operator delete(void* head, std::size_t bytes) {
+    return_part_memory(static_cast<std::byte*>(head), bytes);
+  }
 
   const std::uint64_t* dense_lines() const { return bitmap_leaf() && dense ? line_words : nullptr; }
+  const void* search_data() const {
+    if (bitmap) return dense_lines();
+    return bounds;
+  }
   bool leaf() const { return height == 0; }
   bool bitmap_leaf() const { return bitmap && height == 0; }
   void set_children(std::vector<Node*> given) {
     children = std::move(given);
-    child_lines.resize(bitmap && height == 1 ? children.size() : 0);
-    for (std::size_t c = 0; c < child_lines.size(); ++c) note_lines(c);
+    starts.resize(height == 1 ? children.size() : 0);
+    for (std::size_t c = 0; c < starts.size(); ++c) note_start(c);
   }
-  // To be called when a child or its lines were replaced.
-  void note_lines(std::size_t c) {
-    if (!child_lines.empty()) child_lines[c] = children[c]->dense_lines();
+  // To be called when a child or the part its search begins with was replaced.
+  void note_start(std::size_t c) {
+    if (!starts.empty()) starts[c] = {children[c], children[c]->search_data()};
   }
   std::int64_t id(std::size_t slot) const {
     return wide_ids ? static_cast<const std::int64_t*>(ids)[slot]

@@ -10,7 +10,7 @@
 namespace pubmatch {
 
 // What a part holds: parts of one kind lie together.
-enum class PartUse { kLines, kEntries };
+enum class PartUse { kLines, kEntries, kHeads };
 
 // Aligned to 64 bytes. Throws std::bad_alloc.
 std::byte* take_part_memory(PartUse use, std::size_t bytes, bool zeroed);

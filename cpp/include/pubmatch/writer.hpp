@@ -57,6 +57,7 @@ class Writer {
   Node<T>* writable(std::uint32_t number);
   void own_lines(Node<T>& node);
   void own_entries(Node<T>& node);
+  void note_start(const Node<T>& node);
   void widen(Node<T>& node, std::size_t room);
   void adopt(Node<T>* node);  // a node made in this transaction
   void discard(Node<T>* node);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "pubmatch/kernels.hpp"
+#include "pubmatch/prefetch.hpp"
 
 #if defined(__x86_64__)
 #define PUBMATCH_X86 1

@@ -6,7 +6,7 @@
 //   lanes_containing(lo, hi, down, up)  bit i: lo[i] <= down and hi[i] >= up
 //   row_contains(low, high, k, down, up)         a row whose dimensions are 0 … k-1
 //   row_contains_at(low, high, dims, k, down, up, dimensions)  a row whose dimensions are listed
-//   write_chosen(ids, bits, out)  writes the ids whose bits are set, returns how many; may write kLineWords more
+//   write_chosen(ids, bits, out)  writes the ids whose many bits are set, returns how many; may write kLineWords more
 //   verify(node, slots, down, up, dimensions, out, step)  optional: an overload for one bound type
 
 #include "node_tests.inl"
@@ -16,7 +16,7 @@ inline constexpr std::size_t kWorthSureness = 8;  // survivors from which asking
 
 // The lines that one event needs in a leaf further on.
 template <class T>
-void prefetch_lines(const LeafScan<T>& scan, const Node<T>& node, std::size_t row) {
+PUBMATCH_PREFETCHES void prefetch_lines(const LeafScan<T>& scan, const Node<T>& node, std::size_t row) {
   const std::size_t count = node.active;
   if (node.dense) {
     const std::uint32_t* chosen = scan.batch->dense_leaf(row);
@@ -72,7 +72,7 @@ void scan_for_one(const LeafScan<T>& scan, const Node<T>& node, std::uint32_t po
 }
 
 // The k-th of `shares` equal pieces of a part, into the second-level cache: the first could not hold a leaf.
-inline void prefetch_share(const Part& part, std::size_t k, std::size_t shares) {
+PUBMATCH_PREFETCHES void prefetch_share(const Part& part, std::size_t k, std::size_t shares) {
   const std::size_t lines = (part.bytes + 63) / 64;
   for (std::size_t i = lines * k / shares; i < lines * (k + 1) / shares; ++i)
     __builtin_prefetch(part.data + i * 64, 0, 2);
@@ -97,13 +97,31 @@ inline std::size_t count_bits(const std::uint64_t* words) {
   return count;
 }
 
-// Writes the ids of the slots from `first` on whose bits are set, as write_chosen does.
+// Set bits of a word up to which taking them one by one is faster than looking at eight slots at a time.
+inline constexpr std::size_t kFewBits = 32;
+
+// Writes the ids of those of 64 slots whose bits are set and returns how many; may write kLineWords more. Four at a time,
+// the first four whether there are any or not: how many there are is hard to predict, that they are few is not.
+inline std::size_t write_few(const std::uint32_t* ids, std::uint64_t bits, std::size_t count, std::int64_t* out) {
+  for (std::size_t done = 0;; done += 4) {
+    for (std::size_t i = 0; i < 4; ++i) {
+      out[done + i] = ids[bits == 0 ? 0 : __builtin_ctzll(bits)];
+      bits &= bits - 1;
+    }
+    if (done + 4 >= count) return count;
+  }
+}
+
+// The same for the slots from `first` on.
 template <class T>
 inline std::size_t write_ids(const Node<T>& node, std::size_t first, std::uint64_t bits, std::int64_t* out) {
-  if (!node.wide_ids) return write_chosen(static_cast<const std::uint32_t*>(node.ids) + first, bits, out);
-  std::int64_t* next = out;
-  for (; bits != 0; bits &= bits - 1) *next++ = node.id(first + static_cast<std::size_t>(__builtin_ctzll(bits)));
-  return static_cast<std::size_t>(next - out);
+  const auto count = static_cast<std::size_t>(__builtin_popcountll(bits));
+  if (node.wide_ids) {
+    for (; bits != 0; bits &= bits - 1) *out++ = node.id(first + static_cast<std::size_t>(__builtin_ctzll(bits)));
+    return count;
+  }
+  const auto* ids = static_cast<const std::uint32_t*>(node.ids) + first;
+  return count <= kFewBits ? write_few(ids, bits, count, out) : write_chosen(ids, bits, out);
 }
 
 // For all ids of a leaf, and what write_chosen may write behind them.
@@ -196,7 +214,7 @@ void scan_compare_leaf(const LeafScan<T>& scan, const Visit<T>& visit) {
 // Bounds and ids lie one after the other. Their lengths follow from the first line of the node's head, which is on its
 // way already; the second is not.
 template <class T>
-void prefetch_entries(const Node<T>& node) {
+PUBMATCH_PREFETCHES void prefetch_entries(const Node<T>& node) {
   const char* data = reinterpret_cast<const char*>(node.bounds);
   const char* end = reinterpret_cast<const char*>(node.ids) + node.count * (node.wide_ids ? 8 : 4);
   for (; data < end; data += 64) __builtin_prefetch(data);
@@ -211,7 +229,7 @@ bool worth_streaming(const Visit<T>& visit) {
 
 // Fetches what the first events of a visit further on will read, unless that visit streams the whole leaf.
 template <class T>
-void prefetch_visit(const LeafScan<T>& scan, const Visit<T>& visit) {
+PUBMATCH_PREFETCHES void prefetch_visit(const LeafScan<T>& scan, const Visit<T>& visit) {
   if (scan.apart && visit.lines != nullptr)
     Passage<T>(scan, scan.events[visit.first]).fetch(visit.lines);
   else if (!visit.node->bitmap)

@@ -69,7 +69,7 @@ class Passage {
     for (std::size_t j = 0; j < kHead; ++j) head_[j] = std::size_t{chosen_[j < lines_ ? j : lines_ - 1]} * sizeof(Line);
   }
 
-  void fetch(const std::uint64_t* lines) const {
+  PUBMATCH_PREFETCHES void fetch(const std::uint64_t* lines) const {
     const char* base = reinterpret_cast<const char*>(lines);
     for (std::size_t j = 0; j < kHead; ++j) __builtin_prefetch(base + head_[j], 0, 2);
   }
