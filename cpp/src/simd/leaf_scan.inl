@@ -52,7 +52,7 @@ inline std::size_t list_bits(const std::uint64_t* words, std::uint16_t* slots) {
   for (std::size_t w = 0; w < kLineWords; ++w) {
     std::uint64_t bits = words[w];
     const auto count = static_cast<std::size_t>(__builtin_popcountll(bits));
-    for (std::size_t done = 0; done < count; done += 4)
+    for (std::size_t done = 0; done == 0 || done < count; done += 4)
       for (std::size_t i = 0; i < 4; ++i) {
         slots[found + done + i] = static_cast<std::uint16_t>(w * 64 + (bits == 0 ? 0 : __builtin_ctzll(bits)));
         bits &= bits - 1;
