@@ -226,6 +226,8 @@ Matches Tree<T>::match(const P* points, std::size_t count, const MatchOptions& o
   const auto version = versions_.pin();
   const SearchOptions search = search_options(*version, options, count);
   Matches result;
+  if (const Cuts* cuts = cuts_of(*version); cuts != nullptr) cuts->prefetch();
+  if (search.model && version->model() != nullptr) version->model()->prefetch();
   if (count <= kPiece) {
     const EventBatch<T> batch(points, count, dims_, cuts_of(*version));
     BatchSearch<T> run(*version, batch, search, started);

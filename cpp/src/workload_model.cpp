@@ -65,7 +65,7 @@ WorkloadModel<T>::WorkloadModel(const Version<T>& version)
   Counts leaves(dims_);
   for (const Node<T>* parent : parents) leaves.add(*parent, dims_, cuts.inner_lines());
   leaves_ = leaves.all;
-  leaf_share_ = leaves.shares();
+  const std::vector<float> leaf_shares = leaves.shares();
 
   Counts boxes(dims_);
   const auto step = std::max<std::size_t>(1, static_cast<std::size_t>(leaves_) / kSampleLeaves);
@@ -73,18 +73,27 @@ WorkloadModel<T>::WorkloadModel(const Version<T>& version)
   for (const Node<T>* parent : parents)
     for (const Node<T>* leaf : parent->children)
       if (position++ % step == 0) boxes.add(*leaf, dims_, cuts.leaf_lines());
-  box_share_ = boxes.shares();
+  const std::vector<float> box_shares = boxes.shares();
+
+  shares_.resize(dims_ * kMaxBuckets);
+  for (std::size_t d = 0; d < dims_; ++d) {
+    const std::size_t absent = cuts.inner_lines(d) - 1u;
+    for (std::size_t i = 0; i <= absent; ++i) {
+      const std::size_t leaf_line = i == absent ? cuts.leaf_lines(d) - 1u : cuts.coarse_of(d)[i];
+      shares_[d * kMaxBuckets + i] = {leaf_shares[d * kLines + i], box_shares[d * kLines + leaf_line]};
+    }
+  }
 }
 
 template <class T>
 double WorkloadModel<T>::workload(const EventBatch<T>& batch, std::size_t event) const {
   const std::uint8_t* inner = batch.inner_lines(event);
-  const std::uint8_t* leaf = batch.leaf_lines(event);
   double visits = leaves_;
   double candidates = boxes_;
   for (std::size_t d = 0; d < dims_; ++d) {
-    visits *= leaf_share_[d * kLines + inner[d]];
-    candidates *= box_share_[d * kLines + leaf[d]];
+    const Shares& shares = shares_[d * kMaxBuckets + inner[d]];
+    visits *= shares.leaves;
+    candidates *= shares.boxes;
   }
   return visits + kCandidateVisits * candidates;
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "pubmatch/event_batch.hpp"
+#include "pubmatch/prefetch.hpp"
 
 namespace pubmatch {
 
@@ -30,13 +31,18 @@ class WorkloadModel {
   double workload(const EventBatch<T>& batch, std::size_t event) const;
   // Events in ascending order of expected work; equal ones as given.
   std::vector<std::uint32_t> sorted(const EventBatch<T>& batch) const;
+  // What sorted() will read: a call that finds the caches cold has it on its way while the events are made ready.
+  PUBMATCH_PREFETCHES void prefetch() const { prefetch_range(shares_.data(), shares_.size() * sizeof(Shares)); }
 
  private:
   std::size_t dims_;
   double leaves_;
   double boxes_;
-  std::vector<float> leaf_share_;  // [dimension][inner line]
-  std::vector<float> box_share_;   // [dimension][leaf line]
+  struct Shares {
+    float leaves = 0;  // that meet the bucket
+    float boxes = 0;
+  };
+  std::vector<Shares> shares_;  // [dimension][inner line]
 };
 
 // Made when first asked for, so that loading a file reads no more than it must; shared by the versions of one packing.

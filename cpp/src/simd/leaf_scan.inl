@@ -239,8 +239,8 @@ PUBMATCH_PREFETCHES void prefetch_visit(const LeafScan<T>& scan, const Visit<T>&
       prefetch_lines(scan, *visit.node, scan.rows[scan.events[k]]);
 }
 
-inline constexpr std::size_t kNodesAhead = 12;
-inline constexpr std::size_t kLinesAhead = 6;
+inline constexpr std::size_t kNodesAhead = 32;
+inline constexpr std::size_t kLinesAhead = 20;
 
 // Takes the event of a visit through this leaf and those behind it whose lines are known; returns the visit after them.
 template <class T>
