@@ -85,7 +85,8 @@ void BatchIntersect<T>::descend(const IntersectBuffer<T>& from, const std::uint3
 
 // What the search of a child reads first.
 template <class T>
-PUBMATCH_PREFETCHES void BatchIntersect<T>::prefetch_child(const Node<T>& parent, std::size_t c, const Visit<T>& visit) const {
+PUBMATCH_PREFETCHES void BatchIntersect<T>::prefetch_child(const Node<T>& parent, std::size_t c,
+                                                           const Visit<T>& visit) const {
   if (visit.lines != nullptr) return;  // fetched by the scan
   __builtin_prefetch(visit.node);
   if (parent.bitmap || parent.starts.empty()) return;

@@ -6,27 +6,57 @@
 
 namespace pubmatch {
 
-template <class T>
-Cell<T>::Cell(std::size_t dims)
-    : least_lower(dims, std::numeric_limits<T>::infinity()),
-      greatest_lower(dims, -std::numeric_limits<T>::infinity()),
-      least_upper(dims, std::numeric_limits<T>::infinity()),
-      greatest_upper(dims, -std::numeric_limits<T>::infinity()) {}
+namespace {
+
+// Beside the balance, 0.5 to 1: of cutting through all of the children's range, and of dealing all boxes out.
+constexpr double kCutCost = 16;
+constexpr double kTieCost = 1;
+constexpr double kNotApart = 1e6;
+
+template <class Child>
+const auto& range_of(const Child* child, std::size_t d, bool on_upper) {
+  return on_upper ? child->cell.upper[d] : child->cell.lower[d];
+}
+
+template <class Child>
+void sort_children(std::vector<const Child*>& children, std::size_t d, bool on_upper) {
+  std::stable_sort(children.begin(), children.end(), [&](const Child* a, const Child* b) {
+    const auto& x = range_of(a, d, on_upper);
+    const auto& y = range_of(b, d, on_upper);
+    return x.least != y.least ? x.least < y.least : x.greatest < y.greatest;
+  });
+}
+
+}  // namespace
 
 template <class T>
-void Cell<T>::extend(const T* lower, const T* upper) {
-  for (std::size_t d = 0; d < least_lower.size(); ++d) {
-    least_lower[d] = std::min(least_lower[d], lower[d]);
-    greatest_lower[d] = std::max(greatest_lower[d], lower[d]);
-    least_upper[d] = std::min(least_upper[d], upper[d]);
-    greatest_upper[d] = std::max(greatest_upper[d], upper[d]);
+void BoundRange<T>::add(const BoundRange& other) {
+  if (other.least <= least) {
+    at_least = other.at_least + (other.least == least ? at_least : 0);
+    least = other.least;
+  }
+  if (other.greatest >= greatest) {
+    at_greatest = other.at_greatest + (other.greatest == greatest ? at_greatest : 0);
+    greatest = other.greatest;
   }
 }
 
 template <class T>
+void Cell<T>::extend(const T* lower_row, const T* upper_row) {
+  for (std::size_t d = 0; d < lower.size(); ++d) {
+    lower[d].add(lower_row[d]);
+    upper[d].add(upper_row[d]);
+  }
+  ++boxes;
+}
+
+template <class T>
 void Cell<T>::extend(const Cell& other) {
-  extend(other.least_lower.data(), other.least_upper.data());
-  extend(other.greatest_lower.data(), other.greatest_upper.data());
+  for (std::size_t d = 0; d < lower.size(); ++d) {
+    lower[d].add(other.lower[d]);
+    upper[d].add(other.upper[d]);
+  }
+  boxes += other.boxes;
 }
 
 template <class T>
@@ -36,70 +66,89 @@ Router<T>::Router(const std::vector<Child>& children, const std::vector<T>& clip
   first_ = build(std::move(all), clip_low, clip_high);
 }
 
+template <class T>
+struct Router<T>::Choice {
+  double cost = std::numeric_limits<double>::infinity();
+  std::size_t dim = 0;
+  std::size_t left = 1;
+  bool on_upper = false;
+  T threshold = 0;
+  float low_share = 0;
+};
+
 // Looks for the comparison that divides the children most evenly without cutting through a cell; where every one cuts
 // through some, for the one that cuts least.
 template <class T>
 std::uint32_t Router<T>::build(std::vector<const Child*> children, const std::vector<T>& clip_low,
                                const std::vector<T>& clip_high) {
   const auto step = static_cast<std::uint32_t>(steps_.size());
-  steps_.push_back({T{0}, children.front()->number, 0, kChild, false});
-  const std::size_t size = children.size();
-  if (size == 1) return step;
-
-  double best = std::numeric_limits<double>::infinity();
-  std::size_t best_dim = 0;
-  std::size_t best_left = 1;
-  bool best_upper = false;
-  const auto least = [](const Child* c, std::size_t d, bool on_upper) {
-    return on_upper ? c->cell.least_upper[d] : c->cell.least_lower[d];
-  };
-  const auto sort_by = [&](std::size_t d, bool on_upper) {
-    std::stable_sort(children.begin(), children.end(), [&](const Child* a, const Child* b) {
-      const T x = least(a, d, on_upper);
-      const T y = least(b, d, on_upper);
-      if (x != y) return x < y;
-      return on_upper ? a->cell.greatest_upper[d] < b->cell.greatest_upper[d]
-                      : a->cell.greatest_lower[d] < b->cell.greatest_lower[d];
-    });
-  };
-  for (std::size_t d = 0; d < clip_low.size(); ++d) {
-    const double width = static_cast<double>(clip_high[d]) - static_cast<double>(clip_low[d]);
-    const auto clip = [&](T v) { return static_cast<double>(std::clamp(v, clip_low[d], clip_high[d])); };
-    for (const bool on_upper : {false, true}) {
-      sort_by(d, on_upper);
-      double reach = -std::numeric_limits<double>::infinity();
-      for (std::size_t left = 1; left < size; ++left) {
-        const Cell<T>& before = children[left - 1]->cell;
-        reach = std::max(reach, clip(on_upper ? before.greatest_upper[d] : before.greatest_lower[d]));
-        const double cut = width > 0 ? std::max(0.0, reach - clip(least(children[left], d, on_upper))) / width : 1;
-        const double balance = static_cast<double>(std::max(left, size - left)) / static_cast<double>(size);
-        // No comparison at all where both sides begin at the same bound.
-        const bool apart = least(children[left - 1], d, on_upper) < least(children[left], d, on_upper);
-        const double cost = apart ? balance + 16 * cut : 1e6 + 16 * cut;
-        if (cost < best) {
-          best = cost;
-          best_dim = d;
-          best_left = left;
-          best_upper = on_upper;
-        }
-      }
-    }
-  }
-  sort_by(best_dim, best_upper);
-  const T threshold = least(children[best_left], best_dim, best_upper);
-  const auto middle = children.begin() + static_cast<std::ptrdiff_t>(best_left);
+  steps_.push_back({.low = children.front()->number, .dim = kChild});
+  if (children.size() == 1) return step;
+  Choice best;
+  for (std::size_t d = 0; d < clip_low.size(); ++d)
+    for (const bool on_upper : {false, true}) choose_side(children, d, on_upper, clip_low[d], clip_high[d], best);
+  sort_children(children, best.dim, best.on_upper);
+  const auto middle = children.begin() + static_cast<std::ptrdiff_t>(best.left);
   const std::uint32_t low = build({children.begin(), middle}, clip_low, clip_high);
   const std::uint32_t high = build({middle, children.end()}, clip_low, clip_high);
-  steps_[step] = {threshold, low, high, static_cast<std::uint8_t>(best_dim), best_upper};
+  steps_[step] = {.threshold = best.threshold,
+                  .low = low,
+                  .high = high,
+                  .low_share = best.low_share,
+                  .dim = static_cast<std::uint8_t>(best.dim),
+                  .on_upper = best.on_upper};
   return step;
 }
 
+// Tries the comparisons on one bound of one dimension.
 template <class T>
-std::uint32_t Router<T>::find(const T* lower, const T* upper) const {
-  const Step* step = &steps_[first_];
+void Router<T>::choose_side(std::vector<const Child*>& children, std::size_t d, bool on_upper, T clip_low, T clip_high,
+                            Choice& best) {
+  const std::size_t size = children.size();
+  sort_children(children, d, on_upper);
+  const auto clip = [&](T v) { return static_cast<double>(std::clamp(v, clip_low, clip_high)); };
+  // Boxes of this child and those behind it whose bounds are where its own begin.
+  std::vector<std::size_t> tied(size);
+  std::size_t boxes = 0;
+  BoundRange<T> whole;
+  for (std::size_t c = size; c-- > 0;) {
+    const BoundRange<T>& own = range_of(children[c], d, on_upper);
+    whole.add(own);
+    const bool goes_on = c + 1 < size && range_of(children[c + 1], d, on_upper).least == own.least;
+    tied[c] = own.at_least + (goes_on ? tied[c + 1] : 0);
+    boxes += children[c]->cell.boxes;
+  }
+  const double width = clip(whole.greatest) - clip(whole.least);
+  BoundRange<T> before;
+  for (std::size_t left = 1; left < size; ++left) {
+    before.add(range_of(children[left - 1], d, on_upper));
+    const T threshold = range_of(children[left], d, on_upper).least;
+    const bool tie = before.greatest == threshold;
+    const double cut = width > 0 ? std::max(0.0, clip(before.greatest) - clip(threshold)) / width : 0;
+    const double balance = static_cast<double>(std::max(left, size - left)) / static_cast<double>(size);
+    // No comparison at all where both sides begin at the same bound and one goes on.
+    const bool apart = tie || range_of(children[left - 1], d, on_upper).least < threshold;
+    const auto at_threshold = static_cast<double>(tie ? before.at_greatest + tied[left] : 0);
+    const double dealt_out = at_threshold / static_cast<double>(std::max<std::size_t>(boxes, 1));
+    const double cost = (apart ? balance : kNotApart) + kCutCost * cut + kTieCost * dealt_out;
+    if (cost >= best.cost) continue;
+    const float low_share = tie ? static_cast<float>(static_cast<double>(before.at_greatest) / at_threshold) : 0;
+    best = {cost, d, left, on_upper, threshold, low_share};
+  }
+}
+
+template <class T>
+std::uint32_t Router<T>::find(const T* lower, const T* upper) {
+  Step* step = &steps_[first_];
   while (step->dim != kChild) {
     const T bound = step->on_upper ? upper[step->dim] : lower[step->dim];
-    step = &steps_[bound < step->threshold ? step->low : step->high];
+    bool low = bound < step->threshold;
+    if (bound == step->threshold && step->low_share > 0) {
+      step->credit += step->low_share;
+      low = step->credit >= 1;
+      if (low) step->credit -= 1;
+    }
+    step = &steps_[low ? step->low : step->high];
   }
   return step->low;
 }
@@ -118,7 +167,7 @@ void Router<T>::split(const Child& left, const Child& right, const std::vector<T
   const std::uint32_t pair = build({&left, &right}, clip_low, clip_high);
   steps_[place] = steps_[pair];
   // The moved comparison leaves a step nothing leads to; it must not look like a child.
-  steps_[pair] = {T{0}, 0, 0, 0, false};
+  steps_[pair] = {};
 }
 
 template <class T>
@@ -128,12 +177,14 @@ void Router<T>::remove(std::uint32_t number) {
     if (step.dim == kChild || (step.low != gone && step.high != gone) || step.low == step.high) continue;
     const std::uint32_t sibling = step.low == gone ? step.high : step.low;
     step = steps_[sibling];
-    steps_[sibling] = {T{0}, 0, 0, 0, false};
+    steps_[sibling] = {};
     break;
   }
-  steps_[gone] = {T{0}, 0, 0, 0, false};
+  steps_[gone] = {};
 }
 
+template struct BoundRange<float>;
+template struct BoundRange<double>;
 template struct Cell<float>;
 template struct Cell<double>;
 template class Router<float>;
