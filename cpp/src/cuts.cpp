@@ -85,23 +85,4 @@ void Cuts::make_grid() {
   }
 }
 
-// Cuts of later cells lie above the value, so it does no harm to count on into them.
-std::uint8_t Cuts::fine_bucket(std::size_t d, double value) const {
-  const Grid& grid = grids_[d];
-  const std::size_t cell = grid.cell(value);
-  std::size_t first = grid.below[cell];
-  std::size_t last = grid.below[cell + 1];
-  while (last - first > kStraight) {
-    const std::size_t middle = (first + last) / 2;
-    if (grid.cuts[middle] <= value)
-      first = middle + 1;
-    else
-      last = middle;
-  }
-  const double* cuts = grid.cuts.data() + first;
-  std::size_t reached = 0;
-  for (std::size_t i = 0; i < kStraight; ++i) reached += cuts[i] <= value ? 1 : 0;
-  return static_cast<std::uint8_t>(first + reached);
-}
-
 }  // namespace pubmatch

@@ -44,31 +44,41 @@ void EventBatch<T>::prepare(const P* points, const Cuts* cuts) {
     dense_leaf_.resize(cells);
     dense_inner_.resize(cells);
   }
-  for (std::size_t e = 0; e < size_; ++e) {
-    std::uint32_t leaf_base = 0;
-    std::uint32_t inner_base = 0;
-    for (std::size_t d = 0; d < dims_; ++d) {
+  // Dimension by dimension: the tables of one stay in the cache.
+  std::uint32_t leaf_base = 0;
+  std::uint32_t inner_base = 0;
+  for (std::size_t d = 0; d < dims_; ++d) {
+    round_column(points, d);
+    if (cuts == nullptr) continue;
+    const std::uint8_t* const coarse_of = cuts->coarse_of(d).data();
+    const std::uint8_t inner_absent = cuts->inner_lines(d) - 1;
+    const std::uint8_t leaf_absent = cuts->leaf_lines(d) - 1;
+    for (std::size_t e = 0; e < size_; ++e) {
       const P x = points[e * dims_ + d];
       const std::size_t at = e * stride_ + d;
+      const std::uint8_t bucket = cuts->fine_bucket(d, static_cast<double>(x));
       const bool absent = std::isnan(x);
-      if (absent) {
-        down_[at] = -std::numeric_limits<T>::infinity();
-        up_[at] = std::numeric_limits<T>::infinity();
-      } else {
-        round_both_ways(x, down_[at], up_[at]);
-      }
-      if (cuts == nullptr) continue;
-      if (absent) {
-        leaf_lines_[at] = static_cast<std::uint8_t>(cuts->leaf_lines(d) - 1);
-        inner_lines_[at] = static_cast<std::uint8_t>(cuts->inner_lines(d) - 1);
-      } else {
-        inner_lines_[at] = cuts->fine_bucket(d, static_cast<double>(x));
-        leaf_lines_[at] = cuts->coarse_of(d)[inner_lines_[at]];
-      }
-      dense_leaf_[at] = leaf_base + leaf_lines_[at];
+      inner_lines_[at] = absent ? inner_absent : bucket;
+      leaf_lines_[at] = absent ? leaf_absent : coarse_of[bucket];
       dense_inner_[at] = inner_base + inner_lines_[at];
-      leaf_base += cuts->leaf_lines(d);
-      inner_base += cuts->inner_lines(d);
+      dense_leaf_[at] = leaf_base + leaf_lines_[at];
+    }
+    leaf_base += cuts->leaf_lines(d);
+    inner_base += cuts->inner_lines(d);
+  }
+}
+
+template <class T>
+template <class P>
+void EventBatch<T>::round_column(const P* points, std::size_t d) {
+  for (std::size_t e = 0; e < size_; ++e) {
+    const P x = points[e * dims_ + d];
+    const std::size_t at = e * stride_ + d;
+    if (std::isnan(x)) {
+      down_[at] = -std::numeric_limits<T>::infinity();
+      up_[at] = std::numeric_limits<T>::infinity();
+    } else {
+      round_both_ways(x, down_[at], up_[at]);
     }
   }
 }

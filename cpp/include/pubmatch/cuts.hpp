@@ -29,7 +29,7 @@ class Cuts {
   const std::vector<double>& fine(std::size_t d) const { return fine_[d]; }
   const std::vector<std::uint8_t>& coarse_of(std::size_t d) const { return coarse_of_[d]; }
 
-  std::uint8_t fine_bucket(std::size_t d, double value) const;
+  std::uint8_t fine_bucket(std::size_t d, double value) const { return grids_[d].bucket(value); }
   std::uint8_t coarse_bucket(std::size_t d, double value) const { return coarse_of_[d][fine_bucket(d, value)]; }
 
   // What looking buckets up reads: a call that finds the caches cold has it all on its way at once.
@@ -53,7 +53,7 @@ class Cuts {
   void make_grid();
 
   static constexpr std::size_t kGridCells = 256;
-  static constexpr std::size_t kStraight = 8;  // cuts counted without a branch
+  static constexpr std::size_t kStraight = 4;  // cuts counted without a branch
   struct Grid {
     double least = 0;
     double scale = 0;
@@ -61,9 +61,27 @@ class Cuts {
     std::vector<double> cuts;                          // and kStraight that no value reaches
 
     std::size_t cell(double value) const {
-      const double at = (value - least) * scale;
-      if (!(at > 0)) return 0;
-      return at < static_cast<double>(kGridCells - 1) ? static_cast<std::size_t>(at) : kGridCells - 1;
+      constexpr double kLast = kGridCells - 1;
+      double at = (value - least) * scale;
+      at = at > 0 ? at : 0;  // of NaN too
+      return static_cast<std::size_t>(static_cast<std::int32_t>(at < kLast ? at : kLast));
+    }
+
+    // How many cuts lie at or below the value. Those of later cells lie above it, so it does no harm to count on into them.
+    std::uint8_t bucket(double value) const {
+      const std::size_t at = cell(value);
+      std::size_t first = below[at];
+      std::size_t last = below[at + 1];
+      while (last - first > kStraight) {
+        const std::size_t middle = (first + last) / 2;
+        if (cuts[middle] <= value)
+          first = middle + 1;
+        else
+          last = middle;
+      }
+      const double* next = cuts.data() + first;
+      for (std::size_t i = 0; i < kStraight; ++i) first += next[i] <= value ? 1 : 0;
+      return static_cast<std::uint8_t>(first);
     }
   };
 

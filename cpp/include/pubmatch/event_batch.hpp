@@ -36,6 +36,8 @@ class EventBatch {
  private:
   template <class P>
   void prepare(const P* points, const Cuts* cuts);
+  template <class P>
+  void round_column(const P* points, std::size_t d);
 
   std::size_t size_;
   std::size_t dims_;

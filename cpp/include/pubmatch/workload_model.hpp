@@ -38,6 +38,7 @@ class WorkloadModel {
   std::size_t dims_;
   double leaves_;
   double boxes_;
+  bool apart_;  // events are searched one by one
   struct Shares {
     float leaves = 0;  // that meet the bucket
     float boxes = 0;
