@@ -44,9 +44,12 @@ std::size_t share_of_visits(const IntersectBuffer<T>& buffer, std::size_t part, 
   return static_cast<std::size_t>(begin - buffer.visits.begin());
 }
 
-// A convoy no larger than leaves every thread a share of the batch.
+// Several threads take smaller ones, so that the last to finish keeps the others waiting less.
+constexpr std::size_t kConvoysPerThread = 8;
+
 std::size_t convoy(std::size_t events, std::size_t threads) {
-  return std::min(kConvoy, std::max<std::size_t>(1, (events + threads - 1) / threads));
+  if (threads == 1) return kConvoy;
+  return std::clamp<std::size_t>(events / (threads * kConvoysPerThread), 1, kConvoy);
 }
 
 }  // namespace

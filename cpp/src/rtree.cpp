@@ -9,6 +9,7 @@
 #include "pubmatch/bulk_load.hpp"
 #include "pubmatch/check.hpp"
 #include "pubmatch/error.hpp"
+#include "pubmatch/thread_pool.hpp"
 #include "pubmatch/validate.hpp"
 #include "pubmatch/writer.hpp"
 
@@ -18,6 +19,8 @@ namespace {
 
 // Batches beyond this are estimated, and then searched, in pieces: the table and the prepared events stay small.
 constexpr std::size_t kPiece = 8192;
+constexpr std::size_t kWorthFetching = 16;  // events that read most of the tables of buckets
+constexpr std::size_t kWorthModelling = 4;  // of fewer events an order saves less than the model costs
 constexpr std::size_t kMaxBoxes = 0xfffffff0u;
 
 template <class T>
@@ -214,7 +217,7 @@ SearchOptions Tree<T>::search_options(const Version<T>& version, const MatchOpti
   } else if (options.order == Order::kSjf && events != 0) {
     const int start = version.factory->layout().dynamic ? 0 : 1;
     search.level = static_cast<std::size_t>(tuner_->next_level(static_cast<std::int64_t>(events), height, start));
-    search.model = true;
+    search.model = events >= kWorthModelling;
   }
   return search;
 }
@@ -226,8 +229,11 @@ Matches Tree<T>::match(const P* points, std::size_t count, const MatchOptions& o
   const auto version = versions_.pin();
   const SearchOptions search = search_options(*version, options, count);
   Matches result;
-  if (const Cuts* cuts = cuts_of(*version); cuts != nullptr) cuts->prefetch();
-  if (search.model && version->model() != nullptr) version->model()->prefetch();
+  rouse_threads(std::min(search.threads, count));
+  if (count >= kWorthFetching) {
+    if (const Cuts* cuts = cuts_of(*version); cuts != nullptr) cuts->prefetch();
+    if (search.model && version->model() != nullptr) version->model()->prefetch();
+  }
   if (count <= kPiece) {
     const EventBatch<T> batch(points, count, dims_, cuts_of(*version));
     BatchSearch<T> run(*version, batch, search, started);

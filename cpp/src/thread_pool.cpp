@@ -15,9 +15,20 @@ namespace pubmatch {
 
 namespace {
 
+// Looks at the others' progress before the caller goes to sleep: a few tens of microseconds, what waking up costs.
+constexpr std::size_t kPatience = 1000;
+
+void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
 struct Call {
   const std::function<void(std::size_t)>* work;
-  std::size_t pending;
+  std::atomic<std::size_t> pending;
   std::exception_ptr failure;
   std::condition_variable done;
 };
@@ -31,15 +42,22 @@ class Pool {
  public:
   pid_t owner() const { return owner_; }
 
+  void rouse(std::size_t threads) {
+    {
+      const std::lock_guard lock(mutex_);
+      hire(threads - 1);
+      roused_ = threads - 1;
+    }
+    wake_.notify_all();
+  }
+
   void run(std::size_t threads, const std::function<void(std::size_t)>& work) {
     Call call{&work, threads - 1, nullptr, {}};
     {
       const std::lock_guard lock(mutex_);
-      while (workers_ < threads - 1) {
-        std::thread([this] { serve(); }).detach();
-        ++workers_;
-      }
+      hire(threads - 1);
       for (std::size_t part = 1; part < threads; ++part) tasks_.push_back({&call, part});
+      queued_ = tasks_.size();
     }
     wake_.notify_all();
     std::exception_ptr own;
@@ -48,16 +66,20 @@ class Pool {
     } catch (...) {
       own = std::current_exception();
     }
+    std::size_t patience = kPatience;
     std::unique_lock lock(mutex_);
     // Parts nobody has taken yet are done here rather than waited for.
     while (call.pending != 0) {
       const Task task = take(&call);
-      if (task.call == nullptr) {
+      if (task.call == nullptr && patience == 0) {
         call.done.wait(lock, [&] { return call.pending == 0; });
         break;
       }
       lock.unlock();
-      perform(task);
+      if (task.call != nullptr)
+        perform(task);
+      else
+        for (; patience != 0 && call.pending != 0; --patience) pause();
       lock.lock();
     }
     if (own == nullptr) own = call.failure;
@@ -65,12 +87,17 @@ class Pool {
   }
 
  private:
+  void hire(std::size_t workers) {  // with the mutex held
+    for (; workers_ < workers; ++workers_) std::thread([this] { serve(); }).detach();
+  }
+
   // The next task, of one call or of any; with the mutex held.
   Task take(const Call* of) {
     for (auto it = tasks_.begin(); it != tasks_.end(); ++it) {
       if (of != nullptr && it->call != of) continue;
       const Task task = *it;
       tasks_.erase(it);
+      queued_ = tasks_.size();
       return task;
     }
     return {nullptr, 0};
@@ -93,16 +120,22 @@ class Pool {
       Task task{};
       {
         std::unique_lock lock(mutex_);
-        wake_.wait(lock, [&] { return !tasks_.empty(); });
+        wake_.wait(lock, [&] { return !tasks_.empty() || roused_ != 0; });
+        if (roused_ != 0) --roused_;
         task = take(nullptr);
       }
-      perform(task);
+      if (task.call != nullptr)
+        perform(task);
+      else
+        for (std::size_t looks = 0; looks < kPatience && queued_ == 0; ++looks) pause();
     }
   }
 
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Task> tasks_;
+  std::atomic<std::size_t> queued_ = 0;  // tasks, to be looked at without the mutex
+  std::size_t roused_ = 0;               // workers that should wake up though there is no task yet
   std::size_t workers_ = 0;
   const pid_t owner_ = getpid();
 };
@@ -121,6 +154,10 @@ Pool& pool() {
 }
 
 }  // namespace
+
+void rouse_threads(std::size_t threads) {
+  if (threads > 1) pool().rouse(threads);
+}
 
 void run_parallel(std::size_t threads, const std::function<void(std::size_t)>& work) {
   if (threads <= 1) {

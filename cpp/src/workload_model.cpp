@@ -13,10 +13,10 @@ constexpr std::size_t kLines = 256;        // per dimension; a line's number is 
 constexpr std::size_t kSampleLeaves = 64;  // leaves whose boxes are counted
 // Work in visits of a leaf, by least squares on the times of single events.
 struct Weights {
-  double head;       // of a box that survives the lines a visit begins with: the leaf's other lines and its head are fetched
+  double head;  // of a box that survives the lines a visit begins with: the leaf's other lines and its head are fetched
   double candidate;  // of a box that survives all lines: its row is fetched and verified
 };
-constexpr Weights kApart = {0.2, 4.0};           // W1, W4, W5: 7 to 15 ns a visit, the next leaves being on their way
+constexpr Weights kApart = {0.2, 4.0};          // W1, W4, W5: 7 to 15 ns a visit, the next leaves being on their way
 constexpr Weights kTogether = {0.0, 1.0 / 12};  // W7: 126 ns a visit, 10 ns a candidate, whose row is in the cache
 constexpr std::size_t kHeadLines = 8;
 

@@ -12,4 +12,8 @@ void run_parallel(std::size_t threads, const std::function<void(std::size_t)>& w
 
 inline constexpr std::size_t kMaxThreads = 1024;
 
+// Tells the pool that a run_parallel() of as many threads is about to come: waking up takes them about as long as making a
+// batch ready.
+void rouse_threads(std::size_t threads);
+
 }  // namespace pubmatch
