@@ -27,6 +27,19 @@ TEST_CASE("thread pool: every part runs once, the first on the calling thread") 
   }
 }
 
+TEST_CASE("thread pool: threads roused in time, too early, in vain or too few run every part once") {
+  for (const std::size_t roused : {1u, 2u, 8u, 4u}) {
+    for (const bool late : {false, true}) {
+      rouse_threads(roused);
+      if (late) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      std::vector<std::atomic<int>> runs(4);
+      run_parallel(4, [&](std::size_t part) { ++runs[part]; });
+      for (const std::atomic<int>& count : runs) CHECK(count == 1);
+    }
+    rouse_threads(roused);
+  }
+}
+
 TEST_CASE("thread pool: parts run at the same time") {
   // Nobody passes the barrier before all four have come.
   std::barrier meeting(4);
