@@ -91,7 +91,7 @@ PUBMATCH_PREFETCHES void BatchIntersect<T>::prefetch_child(const Node<T>& parent
   __builtin_prefetch(visit.node);
   if (parent.bitmap || parent.starts.empty()) return;
   const auto* data = static_cast<const char*>(parent.starts[c].data);
-  for (std::size_t at = 0; at < leaf_bytes_; at += 64) __builtin_prefetch(data + at, 0, 2);
+  for (std::size_t at = 0; at < leaf_bytes_; at += 64) __builtin_prefetch(data + at);
 }
 
 template <class T>

@@ -21,12 +21,12 @@ PUBMATCH_PREFETCHES void prefetch_lines(const LeafScan<T>& scan, const Node<T>& 
   if (node.dense) {
     const std::uint32_t* chosen = scan.batch->dense_leaf(row);
     for (std::size_t j = 0; j < (count < kHead ? count : kHead); ++j)
-      __builtin_prefetch(line_at(node.line_words, chosen[j]), 0, 2);
+      __builtin_prefetch(line_at(node.line_words, chosen[j]));
     return;
   }
   std::uint32_t chosen[256];
   choose_lines(node.active_dims.data(), count, scan.batch->leaf_lines(row), scan.leaf_line_counts, chosen);
-  for (std::size_t j = 0; j < count; ++j) __builtin_prefetch(line_at(node.line_words, chosen[j]), 0, 2);
+  for (std::size_t j = 0; j < count; ++j) __builtin_prefetch(line_at(node.line_words, chosen[j]));
 }
 
 // ANDs the lines of one event; false when nothing is left.

@@ -71,7 +71,7 @@ class Passage {
 
   PUBMATCH_PREFETCHES void fetch(const std::uint64_t* lines) const {
     const char* base = reinterpret_cast<const char*>(lines);
-    for (std::size_t j = 0; j < kHead; ++j) __builtin_prefetch(base + head_[j], 0, 2);
+    for (std::size_t j = 0; j < kHead; ++j) __builtin_prefetch(base + head_[j]);
   }
 
   void visit(const Visit<T>& visit, Candidates<T>& candidates) {
