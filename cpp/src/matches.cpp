@@ -12,14 +12,16 @@ namespace {
 class Recycler {
  public:
   static constexpr std::size_t kLeast = std::size_t{1} << 12;  // ids; smaller ones malloc handles well
+  static constexpr std::size_t kLarge = std::size_t{1} << 18;  // ids; from here on a batch's, not an event's
   static constexpr std::size_t kMost = std::size_t{1} << 24;   // ids kept in all: 128 MiB
   static constexpr std::size_t kBuffers = 512;
 
-  // The last one freed of at least `capacity` ids, or none.
+  // The last one freed of at least `capacity` ids, or none. An event's own ids, which begin few, must not take the buffer
+  // that the whole batch's will ask for.
   std::int64_t* take(std::size_t capacity, std::size_t& got) {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = count_; i-- > 0;) {
-      if (capacities_[i] < capacity) continue;
+      if (capacities_[i] < capacity || (capacities_[i] >= kLarge && capacity < kLarge)) continue;
       std::int64_t* data = buffers_[i];
       got = capacities_[i];
       kept_ -= got;
