@@ -13,9 +13,10 @@ std::vector<const Kernels*> available_kernels() {
 #if PUBMATCH_X86
   __builtin_cpu_init();
   const bool bits = __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
-  if (bits && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    found.push_back(&kAvx512Kernels);
+  const bool avx512 = bits && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512 && __builtin_cpu_supports("avx512vbmi2")) found.push_back(&kAvx512Vbmi2Kernels);
+  if (avx512) found.push_back(&kAvx512Kernels);
   if (bits && __builtin_cpu_supports("avx2")) found.push_back(&kAvx2Kernels);
 #endif
   found.push_back(&kBaselineKernels);

@@ -26,6 +26,7 @@
 
 namespace pubmatch {
 #if PUBMATCH_X86
+extern const Kernels kAvx512Vbmi2Kernels;
 extern const Kernels kAvx512Kernels;
 extern const Kernels kAvx2Kernels;
 #endif

@@ -7,6 +7,8 @@
 //   row_contains(low, high, k, down, up)         a row whose dimensions are 0 … k-1
 //   row_contains_at(low, high, dims, k, down, up, dimensions)  a row whose dimensions are listed
 //   write_chosen(ids, bits, out)  writes the ids whose many bits are set, returns how many; may write kLineWords more
+//   list_bits(words, slots)    writes the positions of the set bits, returns how many; may write kListSlack more
+//   kListsAtOnce               whether that is faster than taking one bit after the other
 //   verify(node, slots, down, up, dimensions, out, step)  optional: an overload for one bound type
 
 #include "node_tests.inl"
@@ -43,23 +45,6 @@ bool surviving(const LeafScan<T>& scan, const Node<T>& node, std::size_t row, co
   }
   acc &= used;
   return true;
-}
-
-// The positions of the set bits, four at a time: how many there are is hard to predict, whether there are more than four
-// is not. Writes up to four positions beyond the last.
-inline std::size_t list_bits(const std::uint64_t* words, std::uint16_t* slots) {
-  std::size_t found = 0;
-  for (std::size_t w = 0; w < kLineWords; ++w) {
-    std::uint64_t bits = words[w];
-    const auto count = static_cast<std::size_t>(__builtin_popcountll(bits));
-    for (std::size_t done = 0; done == 0 || done < count; done += 4)
-      for (std::size_t i = 0; i < 4; ++i) {
-        slots[found + done + i] = static_cast<std::uint16_t>(w * 64 + (bits == 0 ? 0 : __builtin_ctzll(bits)));
-        bits &= bits - 1;
-      }
-    found += count;
-  }
-  return found;
 }
 
 // One of few events in a leaf: survivors wait for their rows.
@@ -124,6 +109,21 @@ inline std::size_t write_ids(const Node<T>& node, std::size_t first, std::uint64
   return count <= kFewBits ? write_few(ids, bits, count, out) : write_chosen(ids, bits, out);
 }
 
+// The same for all slots of a leaf.
+template <class T>
+inline std::size_t write_marked(const Node<T>& node, const std::uint64_t* words, std::int64_t* out) {
+  if (kListsAtOnce && !node.wide_ids) {
+    std::uint16_t slots[kBlockEntries + kListSlack];
+    const std::size_t found = list_bits(words, slots);
+    const auto* ids = static_cast<const std::uint32_t*>(node.ids);
+    for (std::size_t i = 0; i < found; ++i) out[i] = ids[slots[i]];
+    return found;
+  }
+  std::int64_t* next = out;
+  for (std::size_t w = 0; w < kLineWords; ++w) next += write_ids(node, w * 64, words[w], next);
+  return static_cast<std::size_t>(next - out);
+}
+
 // For all ids of a leaf, and what write_chosen may write behind them.
 template <class T>
 inline void make_room(const LeafScan<T>& scan, Sink& sink) {
@@ -152,9 +152,7 @@ void take_sure(const LeafScan<T>& scan, const Node<T>& node, std::size_t row, st
   if (sink.counting) {
     sink.size += count_bits(taken);
   } else {
-    std::int64_t* out = sink.ids + sink.size;
-    for (std::size_t w = 0; w < kLineWords; ++w) out += write_ids(node, w * 64, taken[w], out);
-    sink.size = static_cast<std::size_t>(out - sink.ids);
+    sink.size += write_marked(node, taken, sink.ids + sink.size);
   }
   for (std::size_t w = 0; w < kLineWords; ++w) words[w] &= ~taken[w];
 }
@@ -182,7 +180,7 @@ void scan_for_many(const LeafScan<T>& scan, const Visit<T>& visit, const Node<T>
     Sink& sink = scan.sinks[position];
     if (!sink.counting) make_room(scan, sink);
     if (node.dense && count_bits(words) >= kWorthSureness) take_sure(scan, node, row, words, sink);
-    std::uint16_t slots[kBlockEntries + 4];
+    std::uint16_t slots[kBlockEntries + kListSlack];
     const std::size_t found = list_bits(words, slots);
     std::int64_t scrap[1];
     std::int64_t* out = sink.counting ? scrap : sink.ids + sink.size;
