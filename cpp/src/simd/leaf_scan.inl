@@ -157,19 +157,30 @@ void take_sure(const LeafScan<T>& scan, const Node<T>& node, std::size_t row, st
   for (std::size_t w = 0; w < kLineWords; ++w) words[w] &= ~taken[w];
 }
 
-// A leaf that many events visit is in the cache after the first: survivors are verified on the spot, without a branch on
-// the outcome. Meanwhile the next leaf is fetched piece by piece.
+// Whether so much survived in the leaf before that fetching all entries in order is faster than the rows of the survivors,
+// each of which takes about four lines.
 template <class T>
-void scan_for_many(const LeafScan<T>& scan, const Visit<T>& visit, const Node<T>* next, Candidates<T>& candidates) {
-  candidates.flush(scan);
+bool entries_streamed(const Node<T>& node, std::size_t survivors) {
+  return survivors * 256 >= node.entries.bytes;
+}
+
+// A leaf that many events visit is in the cache after the first. Where much survives, so are its entries, and survivors are
+// verified on the spot, without a branch on the outcome; where little does, they wait for their rows. An event's ids come
+// in the same order either way. Meanwhile the next leaf is fetched piece by piece.
+template <class T>
+void scan_for_many(const LeafScan<T>& scan, const Visit<T>& visit, const Node<T>* next, Candidates<T>& candidates,
+                   std::size_t& survivors) {
   const Node<T>& node = *visit.node;
   const std::size_t size = visit.last - visit.first;
+  const bool here = entries_streamed(node, survivors);
+  const bool ahead = next != nullptr && entries_streamed(*next, survivors);
+  survivors = 0;
   Line used;
   first_bits(node.count, used);
   for (std::size_t k = 0; k < size; ++k) {
     if (next != nullptr) {
       prefetch_share(next->lines, k, size);
-      prefetch_share(next->entries, k, size);
+      if (ahead) prefetch_share(next->entries, k, size);
     }
     const std::uint32_t position = scan.events[visit.first + k];
     const std::size_t row = scan.rows[position];
@@ -177,9 +188,17 @@ void scan_for_many(const LeafScan<T>& scan, const Visit<T>& visit, const Node<T>
     if (!surviving(scan, node, row, used, left)) continue;
     std::uint64_t words[kLineWords];
     __builtin_memcpy(words, &left, sizeof left);
+    const std::size_t count = count_bits(words);
+    const bool some_sure = node.dense && count >= kWorthSureness;
+    survivors += count;
+    if (!here && !some_sure) {
+      candidates.add_all(scan, node, position, left);
+      continue;
+    }
+    if (candidates.size != 0) candidates.flush(scan);
     Sink& sink = scan.sinks[position];
     if (!sink.counting) make_room(scan, sink);
-    if (node.dense && count_bits(words) >= kWorthSureness) take_sure(scan, node, row, words, sink);
+    if (some_sure) take_sure(scan, node, row, words, sink);
     std::uint16_t slots[kBlockEntries + kListSlack];
     const std::size_t found = list_bits(words, slots);
     std::int64_t scrap[1];
@@ -267,6 +286,7 @@ void scan_leaves(const LeafScan<T>& scan) {
   if (scan.begins)
     for (std::size_t v = 0; v < kLinesAhead && v < known; ++v) prefetch_visit(scan, scan.visits[v]);
   Candidates<T> candidates;
+  std::size_t survivors = 0;
   for (std::size_t v = 0; v < scan.visit_count;) {
     if (scan.apart && scan.visits[v].lines != nullptr) {
       v = pass(scan, v, known, candidates);
@@ -278,7 +298,7 @@ void scan_leaves(const LeafScan<T>& scan) {
     if (!visit.node->bitmap)
       scan_compare_leaf(scan, visit);
     else if (worth_streaming(visit))
-      scan_for_many(scan, visit, v < scan.visit_count ? scan.visits[v].node : nullptr, candidates);
+      scan_for_many(scan, visit, v < scan.visit_count ? scan.visits[v].node : nullptr, candidates, survivors);
     else
       for (std::uint32_t k = visit.first; k < visit.last; ++k)
         scan_for_one(scan, *visit.node, scan.events[k], candidates);
