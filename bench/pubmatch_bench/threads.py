@@ -9,6 +9,7 @@ from pubmatch_bench import options as opt
 from pubmatch_bench.peers.protocol import Csr
 from pubmatch_bench.record import Record, new_record
 from pubmatch_bench.timing import spread, timed
+from pubmatch_bench.tuner import SETTLING_SEED, settle
 from pubmatch_bench.workloads import make
 
 DEFAULT_WORKLOADS = "W1,W2,W3,W6"
@@ -26,7 +27,7 @@ def run(options: opt.Options, notify: opt.Notify) -> Record:
         quick=options.quick,
         parameters=options.parameters("workloads", "rounds", "scale", "batch", "threads")
         | {"large_batch": LARGE_BATCH, "dtype": "float32"},
-        seeds=opt.SEEDS,
+        seeds=opt.SEEDS | {"settling events": f"{SETTLING_SEED} + batch"},
     )
     record["empty_index_call_us"] = empty_call_us()
     for position, name in enumerate(options.workloads):
@@ -65,7 +66,11 @@ def _batches(options: opt.Options) -> list[int]:
 
 
 def _speedup(index: pm.Index, events: opt.Events, batch: int, options: opt.Options) -> Record:
-    """Time one and several threads in turn on fresh batches; the first to go changes from round to round."""
+    """Time one and several threads in turn on fresh batches; the first to go changes from round to round.
+
+    The tuner settles first: levels it tries in turn would fall on one thread here, on several there.
+    """
+    settle(index, events, batch)
     counts = (1, options.threads)
     ms: dict[int, list[float]] = {threads: [] for threads in counts}
     equal = True
