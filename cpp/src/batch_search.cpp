@@ -85,6 +85,7 @@ BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batc
     order_ = table_->sorted();
   } else if (options.order == Order::kSjf && options.model && batch.size() > 1 && version.model() != nullptr) {
     order_ = version.model()->sorted(batch);
+    if (!apart_) divide_work(*version.model());
   } else {
     order_.resize(batch.size());
     std::iota(order_.begin(), order_.end(), 0u);
@@ -97,12 +98,36 @@ BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batc
 template <class T>
 BatchSearch<T>::~BatchSearch() = default;
 
+// Events that share their leaves finish together, when the last of them is done. So the first groups, of short jobs, have
+// more events and the last ones fewer: all take about as long.
+template <class T>
+void BatchSearch<T>::divide_work(const WorkloadModel<T>& model) {
+  const std::size_t groups = (order_.size() + group_ - 1) / group_;
+  if (groups < 2) return;
+  std::vector<double> work(order_.size());
+  std::transform(order_.begin(), order_.end(), work.begin(),
+                 [&](std::uint32_t event) { return model.workload(batch_, event); });
+  std::partial_sum(work.begin(), work.end(), work.begin());
+  for (std::size_t g = 1; g < groups; ++g) {
+    const double target = work.back() * static_cast<double>(g) / static_cast<double>(groups);
+    const auto end = static_cast<std::size_t>(std::upper_bound(work.begin(), work.end(), target) - work.begin());
+    if (end > (ends_.empty() ? 0 : ends_.back())) ends_.push_back(end);
+  }
+  if (ends_.empty() || ends_.back() != order_.size()) ends_.push_back(order_.size());
+}
+
+template <class T>
+std::size_t BatchSearch<T>::end_of_group(std::size_t first) const {
+  if (ends_.empty()) return std::min(first + group_, order_.size());
+  return *std::upper_bound(ends_.begin(), ends_.end(), first);
+}
+
 template <class T>
 bool BatchSearch<T>::take_group(std::size_t target, std::size_t& first, std::size_t& last) {
   first = next_.load();
   do {
     if (first >= target) return false;
-    last = std::min(first + group_, order_.size());
+    last = end_of_group(first);
   } while (!next_.compare_exchange_weak(first, last));
   return true;
 }
@@ -205,6 +230,7 @@ void BatchSearch<T>::scan_together(std::size_t first, std::size_t last) {
   descend(lead, first, last);
   const std::size_t size = last - first;
   const std::size_t parts = workers_.size();
+  for (const std::unique_ptr<Worker>& worker : workers_) worker->sinks.resize(std::max(worker->sinks.size(), size));
   run_parallel(parts, [&](std::size_t part) {
     Worker& worker = *workers_[part];
     if (part != 0) worker.found.resize(size);

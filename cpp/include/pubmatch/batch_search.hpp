@@ -55,6 +55,8 @@ class BatchSearch {
 
  private:
   struct Worker;
+  void divide_work(const WorkloadModel<T>& model);
+  std::size_t end_of_group(std::size_t first) const;
   bool take_group(std::size_t target, std::size_t& first, std::size_t& last);
   void descend(Worker& worker, std::size_t first, std::size_t last) const;
   void start(Worker& worker, std::size_t size) const;
@@ -76,6 +78,7 @@ class BatchSearch {
   bool apart_;         // every event goes through its leaves by itself, those of a group one after the other
   std::size_t group_;  // events carried down together, and unless apart taken through the leaves together
   bool together_;      // events share their leaves, and their ids are wanted
+  std::vector<std::size_t> ends_;  // of groups of equal work, in the order of events; empty: all have group_ events
   std::vector<IdBuffer> own_ids_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<std::size_t> next_{0};
