@@ -1,15 +1,18 @@
 """`bench match`: pubmatch and its peers on the same fresh events, in turn, batch by batch, in one process.
 
-Each round draws a new batch. Every contender answers it once, in an order that rotates from round to round,
-so that nobody always finds the caches as its best or worst neighbour left them. Slow peers get the first few
-events of the batch only, as many as fit their time; the record says how many. Answers are compared outside
-the timed part: every peer's with pubmatch's, and pubmatch's own first events with a plain scan.
+Each round draws a new batch. Every contender answers it once, in an order drawn for the round, so that nobody
+always finds the caches as its best or worst neighbour left them (in a rotation each keeps its neighbour).
+Slow peers get the first few events of the batch only, as many as fit their time; the record says how many.
+Answers are compared outside the timed part: every peer's with pubmatch's, and pubmatch's own first events with
+a plain scan.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from pubmatch_bench import options as opt
 from pubmatch_bench.peers import PEERS, Csr, Peer, PeerUnavailable
@@ -131,9 +134,9 @@ def _affordable(peer: Peer, points: FloatArray) -> int:
 def _round(contenders: list[Contender], scan: NumpyPeer, points: FloatArray, turn: int) -> int:
     """Let everyone answer one batch, compare the answers, and return the number of matches."""
     running = [contender for contender in contenders if contender.runs]
-    shift = turn % len(running)
     answers: dict[str, Csr] = {}
-    for contender in running[shift:] + running[:shift]:
+    for place in np.random.default_rng(turn).permutation(len(running)):
+        contender = running[place]
         peer, n_events = contender.peer, contender.events_per_round
         prepared = peer.prepare(points[:n_events])
         seconds, answer = timed(peer.match, prepared)
