@@ -3,8 +3,8 @@
 Each round draws a new batch. Every contender answers it once, in an order drawn for the round, so that nobody
 always finds the caches as its best or worst neighbour left them (in a rotation each keeps its neighbour).
 Slow peers get the first few events of the batch only, as many as fit their time; the record says how many.
-Answers are compared outside the timed part: every peer's with pubmatch's, and pubmatch's own first events with
-a plain scan.
+Answers are compared outside the timed part: every peer's with pubmatch's, and pubmatch's own first events
+with a plain scan.
 """
 
 from __future__ import annotations

@@ -240,8 +240,8 @@ def _unstable(paper: str, batch: int, stretches: Sequence[Record]) -> list[Claim
             measured=_ratios(unstable),
             holds=_close(unstable),
             why=_beyond(unstable)
-            + "Two of three batches of a round run at the neighbours of the current level; the first "
-            "stretch starts at the leaves.",
+            + "One or two of three batches of a round run at the neighbours of the current level; the first "
+            "stretch starts at the leaves of the paper's tree, at the root of the default one.",
         ),
         Claim(
             id=f"tuner-fifo-{batch}",
