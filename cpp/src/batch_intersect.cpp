@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <limits>
 #include <numeric>
+#include <string>
 
+#include "pubmatch/error.hpp"
 #include "pubmatch/prefetch.hpp"
 
 namespace pubmatch {
@@ -20,6 +23,15 @@ Visit<T> visit_of(const Node<T>& parent, std::size_t c, std::uint32_t first, std
   if (parent.starts.empty()) return {parent.children[c], first, last};
   const auto& [leaf, data] = parent.starts[c];
   return {leaf, first, last, parent.bitmap ? static_cast<const std::uint64_t*>(data) : nullptr};
+}
+
+// Visits number the events of a buffer with 32 bits.
+template <class T>
+void expect_room(const IntersectBuffer<T>& buffer, std::size_t more) {
+  constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
+  if (more > kMost - buffer.events.size())
+    throw ArgumentError("too many events for this level: they meet more than " + std::to_string(kMost) +
+                        " nodes in all; give fewer events at once, or a level nearer the root");
 }
 
 }  // namespace
@@ -72,6 +84,7 @@ void BatchIntersect<T>::descend(const IntersectBuffer<T>& from, const std::uint3
     }
     const std::uint32_t* events = from.events.data() + visit.first;
     if (visit.node->leaf()) {
+      expect_room(to, visit.last - visit.first);
       const auto first = static_cast<std::uint32_t>(to.events.size());
       to.events.insert(to.events.end(), events, events + (visit.last - visit.first));
       to.visits.push_back({visit.node, first, static_cast<std::uint32_t>(to.events.size()), visit.lines});
@@ -99,6 +112,7 @@ void BatchIntersect<T>::descend_one(const Visit<T>& visit, std::uint32_t event, 
                                     IntersectBuffer<T>& to) {
   std::uint64_t mask[kLineWords];
   kernels_.meet(*visit.node, batch_, row, line_counts_, mask);
+  expect_room(to, 1);
   const auto first = static_cast<std::uint32_t>(to.events.size());
   to.events.push_back(event);
   for (std::size_t w = 0; w < kLineWords; ++w)
@@ -123,9 +137,10 @@ void BatchIntersect<T>::descend_many(const Visit<T>& visit, const std::uint32_t*
       for (std::uint64_t bits = mask[w]; bits != 0; bits &= bits - 1)
         ++place[w * 64 + static_cast<std::size_t>(std::countr_zero(bits)) + 1];
   }
+  std::partial_sum(place.begin(), place.begin() + visit.node->count + 1, place.begin());
   const auto base = static_cast<std::uint32_t>(to.events.size());
+  expect_room(to, place[visit.node->count]);
   for (std::size_t c = 0; c < visit.node->count; ++c) {
-    place[c + 1] += place[c];
     if (place[c + 1] == place[c]) continue;
     to.visits.push_back(visit_of(*visit.node, c, base + place[c], base + place[c + 1]));
     __builtin_prefetch(to.visits.back().node);

@@ -20,7 +20,7 @@ void reserve(Sink& sink, std::size_t capacity) {
   sink.capacity = sink.buffer->capacity();
 }
 
-void grow(Sink& sink) { reserve(sink, std::max<std::size_t>(256, 2 * sink.buffer->capacity())); }
+void grow(Sink& sink) { reserve(sink, std::max(IdBuffer::kFirst, 2 * sink.buffer->capacity())); }
 
 // Adds what another sink of the same event found.
 void add_finds(Sink& sink, const Sink& other) {
@@ -43,6 +43,10 @@ std::size_t share_of_visits(const IntersectBuffer<T>& buffer, std::size_t part, 
                                           [&](const Visit<T>& visit) { return visit.first < target; });
   return static_cast<std::size_t>(begin - buffer.visits.begin());
 }
+
+// A group of equal work has at most as many events as this many groups of equal size: what has finished early should be
+// told early, and a stream keeps what it has not told.
+constexpr std::size_t kMostGroups = 4;
 
 // Several threads take smaller ones, so that the last to finish keeps the others waiting less.
 constexpr std::size_t kConvoysPerThread = 8;
@@ -84,8 +88,9 @@ BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batc
     table_ = std::make_unique<WorkloadTable<T>>(version, batch, options.level);
     order_ = table_->sorted();
   } else if (options.order == Order::kSjf && options.model && batch.size() > 1 && version.model() != nullptr) {
-    order_ = version.model()->sorted(batch);
-    if (!apart_) divide_work(*version.model());
+    const std::vector<double> work = version.model()->workloads(batch);
+    order_ = shortest_first(work);
+    if (!apart_) divide(work);
   } else {
     order_.resize(batch.size());
     std::iota(order_.begin(), order_.end(), 0u);
@@ -99,21 +104,24 @@ template <class T>
 BatchSearch<T>::~BatchSearch() = default;
 
 // Events that share their leaves finish together, when the last of them is done. So the first groups, of short jobs, have
-// more events and the last ones fewer: all take about as long.
+// more events and the last ones fewer: all take about as long. Jobs of next to no work wait for no more than some groups.
 template <class T>
-void BatchSearch<T>::divide_work(const WorkloadModel<T>& model) {
+void BatchSearch<T>::divide(const std::vector<double>& work) {
   const std::size_t groups = (order_.size() + group_ - 1) / group_;
   if (groups < 2) return;
-  std::vector<double> work(order_.size());
-  std::transform(order_.begin(), order_.end(), work.begin(),
-                 [&](std::uint32_t event) { return model.workload(batch_, event); });
-  std::partial_sum(work.begin(), work.end(), work.begin());
-  for (std::size_t g = 1; g < groups; ++g) {
-    const double target = work.back() * static_cast<double>(g) / static_cast<double>(groups);
-    const auto end = static_cast<std::size_t>(std::upper_bound(work.begin(), work.end(), target) - work.begin());
-    if (end > (ends_.empty() ? 0 : ends_.back())) ends_.push_back(end);
+  std::vector<double> done(order_.size());  // the work of the events up to each one, in order
+  std::transform(order_.begin(), order_.end(), done.begin(), [&](std::uint32_t event) { return work[event]; });
+  std::partial_sum(done.begin(), done.end(), done.begin());
+  for (std::size_t g = 1; g <= groups; ++g) {
+    const double target = done.back() * static_cast<double>(g) / static_cast<double>(groups);
+    const auto end = g == groups
+                         ? done.size()
+                         : static_cast<std::size_t>(std::upper_bound(done.begin(), done.end(), target) - done.begin());
+    std::size_t first = ends_.empty() ? 0 : ends_.back();
+    for (; end - first > kMostGroups * group_; first += kMostGroups * group_)
+      ends_.push_back(first + kMostGroups * group_);
+    if (end > first) ends_.push_back(end);
   }
-  if (ends_.empty() || ends_.back() != order_.size()) ends_.push_back(order_.size());
 }
 
 template <class T>
@@ -338,10 +346,13 @@ Matches BatchSearch<T>::matches() {
   return result;
 }
 
+// An arena can be emptied once all in it has been collected; groups may have finished more events than were asked for.
 template <class T>
-void BatchSearch<T>::drop_arena() {
-  for (const std::unique_ptr<Worker>& worker : workers_) worker->arena.size = 0;
-  for (std::size_t i = 0; together_ && i < done_; ++i) own_ids_[order_[i]] = IdBuffer();
+void BatchSearch<T>::forget(std::size_t first, std::size_t last) {
+  if (together_)
+    for (std::size_t i = first; i < last; ++i) own_ids_[order_[i]] = IdBuffer();
+  else if (last == done_)
+    for (const std::unique_ptr<Worker>& worker : workers_) worker->arena.size = 0;
 }
 
 template class BatchSearch<float>;

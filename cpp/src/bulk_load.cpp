@@ -70,17 +70,15 @@ class Loader {
   std::uint64_t serial_;
 };
 
-// How many events to search together. Compare trees: enough for the next nodes to be on their way while one is tested.
-// Bitmap trees: one, unless events visit so many leaves, or find so much in them, that several share what is read; then as
+// How many events to search together. Compare trees, the paper's among them: one. Bitmap trees: one, unless events visit so many leaves, or find so much in them, that several share what is read; then as
 // many as read most lines of the leaves they visit. Measured on the boxes' own centres.
 template <class T>
 std::uint32_t choose_group(const Version<T>& version, const BoxView<T>& boxes) {
   constexpr std::size_t kProbes = 64;
   constexpr double kMostGroup = 128;
-  constexpr double kManyLeaves = 0.2;               // share of the leaves an event visits
-  constexpr double kManyMatches = 2;                // matches per leaf visited
-  constexpr double kLineReaders = 40;               // events per leaf that read most of its lines
-  if (version.factory->layout().dynamic) return 1;  // the paper's tree: every event by itself
+  constexpr double kManyLeaves = 0.2;  // share of the leaves an event visits
+  constexpr double kManyMatches = 2;   // matches per leaf visited
+  constexpr double kLineReaders = 40;  // events per leaf that read most of its lines
   if (!version.factory->layout().bitmap) return 1;
   if (boxes.size == 0) return 1;
   const std::vector<T> points = sample_centres(boxes, kProbes);

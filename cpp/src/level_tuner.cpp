@@ -336,6 +336,21 @@ int LevelTuner::starting_level(std::int64_t batch_size, int height, int start) c
   return start == 0 ? height : std::min(start, height);
 }
 
+// Where a record begins anew when the tree has grown beyond all it has seen.
+int LevelTuner::grown_level(const Record& record, std::int64_t batch_size, int height, int start) const {
+  if (record.peak == 1) return starting_level(batch_size, height, start);
+  return record.level == record.height ? height : record.level;
+}
+
+int LevelTuner::current_level(std::int64_t batch_size, int height, int start) const {
+  const int own = size_class(batch_size);
+  expect_at_least("height", height, 1);
+  const std::lock_guard lock(mutex_);
+  if (!records_[own]) return starting_level(batch_size, height, start);
+  const Record& record = *records_[own];
+  return height > record.peak ? grown_level(record, batch_size, height, start) : std::min(record.level, height);
+}
+
 bool LevelTuner::restart_due(const Record& record) const {
   return record.stable && updates_ - record.settled_at >= threshold_;
 }
@@ -352,12 +367,7 @@ int LevelTuner::next_level(std::int64_t batch_size, int height, int start) {
   }
   Record& record = *slot;
   if (height > record.peak) {
-    int first = record.level;
-    if (record.peak == 1)
-      first = starting_level(batch_size, height, start);
-    else if (record.level == record.height)
-      first = height;
-    record.begin_phase(first, height, batch_size);
+    record.begin_phase(grown_level(record, batch_size, height, start), height, batch_size);
   } else if (restart_due(record)) {
     record.begin_phase(std::min(record.level, height), height, batch_size);
   } else if (!record.stable && height < record.height) {

@@ -57,10 +57,6 @@ Recycler& recycler() {
 
 }  // namespace
 
-namespace {
-constexpr std::size_t kFirstIds = 256;  // what a sink that found something asks for first
-}  // namespace
-
 IdBuffer::~IdBuffer() {
   if (capacity_ >= Recycler::kLeast && recycler().keep(data_, capacity_)) return;
   std::free(data_);
@@ -68,7 +64,7 @@ IdBuffer::~IdBuffer() {
 
 void IdBuffer::reserve(std::size_t capacity) {
   if (capacity <= capacity_) return;
-  if (data_ == nullptr && capacity >= kFirstIds) data_ = recycler().take(capacity, capacity_);
+  if (data_ == nullptr && capacity >= kFirst) data_ = recycler().take(capacity, capacity_);
   if (capacity <= capacity_) return;
   void* grown =
       capacity > SIZE_MAX / sizeof(std::int64_t) ? nullptr : std::realloc(data_, capacity * sizeof(std::int64_t));

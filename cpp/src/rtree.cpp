@@ -138,15 +138,16 @@ std::vector<std::int64_t> Tree<T>::replace(std::span<const std::int64_t> old_ids
       version->packed_size = current->packed_size;
       version->updates = updates;
     }
+    // Numbers that an update asked for and did not use are only left out.
+    if (ids == nullptr)
+      next_id_ = next;
+    else
+      ids_below_next_ = false;
+    publish(std::move(version), std::move(garbage), boxes.size + old_ids.size());
   } catch (...) {
     abandon();
     throw;
   }
-  publish(std::move(version), std::move(garbage), boxes.size + old_ids.size());
-  if (ids == nullptr)
-    next_id_ = next;
-  else
-    ids_below_next_ = false;
   return given;
 }
 
@@ -166,15 +167,16 @@ std::size_t Tree<T>::erase(const std::int64_t* ids, std::size_t count) {
     version = writer_->finish(garbage);
     version->packed_size = current->packed_size;
     version->updates = current->updates;
+    publish(std::move(version), std::move(garbage), erased);
   } catch (...) {
     abandon();
     throw;
   }
-  publish(std::move(version), std::move(garbage), erased);
   return erased;
 }
 
-// All boxes but those with an old id, and the new ones, packed afresh: as the data grew since it was packed, so may its best layout have changed.
+// All boxes but those with an old id, and the new ones, packed afresh: as the data grew since it was packed, so may its
+// best layout have changed.
 template <class T>
 std::unique_ptr<Version<T>> Tree<T>::repacked(const Version<T>& current, std::span<const std::int64_t> old_ids,
                                               const BoxView<T>& boxes, const std::int64_t* ids) const {
@@ -204,9 +206,15 @@ void Tree<T>::abandon() {
   writer_bytes_ = 0;
 }
 
+// Where the tuner starts: at the root, since nothing is as cheap; with the paper's tree at the leaves (0), as the paper's
+// tuner does.
+template <class T>
+int Tree<T>::first_level(const Version<T>& version) {
+  return version.factory->layout().dynamic ? 0 : 1;
+}
+
 // A level the caller gives sorts by its path counts alone; "auto" asks the tuner, and at level 1 the WorkloadModel where
-// the tree has one. There the tuner starts, since nothing else is as cheap; with the paper's tree at the leaves, as the
-// paper's tuner does.
+// the tree has one.
 template <class T>
 SearchOptions Tree<T>::search_options(const Version<T>& version, const MatchOptions& options,
                                       std::size_t events) const {
@@ -215,8 +223,8 @@ SearchOptions Tree<T>::search_options(const Version<T>& version, const MatchOpti
   if (options.level != 0) {
     search.level = std::min(options.level, version.height());
   } else if (options.order == Order::kSjf && events != 0) {
-    const int start = version.factory->layout().dynamic ? 0 : 1;
-    search.level = static_cast<std::size_t>(tuner_->next_level(static_cast<std::int64_t>(events), height, start));
+    search.level =
+        static_cast<std::size_t>(tuner_->next_level(static_cast<std::int64_t>(events), height, first_level(version)));
     search.model = events >= kWorthModelling;
   }
   return search;
@@ -232,7 +240,7 @@ Matches Tree<T>::match(const P* points, std::size_t count, const MatchOptions& o
   rouse_threads(std::min(search.threads, count));
   if (count >= kWorthFetching) {
     if (const Cuts* cuts = cuts_of(*version); cuts != nullptr) cuts->prefetch();
-    if (search.model && version->model() != nullptr) version->model()->prefetch();
+    if (search.model && search.level == 1 && version->model() != nullptr) version->model()->prefetch();
   }
   if (count <= kPiece) {
     const EventBatch<T> batch(points, count, dims_, cuts_of(*version));
@@ -319,7 +327,8 @@ std::vector<double> Tree<T>::modelled(const Version<T>& version, const P* points
   const WorkloadModel<T>& model = *version.model();
   for (std::size_t first = 0; first < count; first += kPiece) {
     const EventBatch<T> batch(points + first * dims_, std::min(kPiece, count - first), dims_, cuts_of(version));
-    for (std::size_t e = 0; e < batch.size(); ++e) result.push_back(model.workload(batch, e));
+    const std::vector<double> work = model.workloads(batch);
+    result.insert(result.end(), work.begin(), work.end());
   }
   return result;
 }
@@ -347,9 +356,9 @@ std::vector<std::int64_t> Tree<T>::estimate(const P* points, std::size_t count, 
   const auto version = versions_.pin();
   bool model = false;
   if (level == 0) {  // what "auto" would use, without taking a turn from the tuner
-    const int tuned = tuner_->state(static_cast<std::int64_t>(count)).level;
-    model = tuned <= 1 && version->model() != nullptr;
-    level = tuned > 0 ? static_cast<std::size_t>(tuned) : version->height();
+    level = static_cast<std::size_t>(tuner_->current_level(static_cast<std::int64_t>(count),
+                                                           static_cast<int>(version->height()), first_level(*version)));
+    model = level == 1 && version->model() != nullptr;
   }
   const std::vector<double> workloads = model
                                             ? modelled(*version, points, count)
@@ -433,8 +442,8 @@ bool MatchStream<T>::next(std::vector<std::int64_t>& positions, Matches& matches
   std::iota(matches.order.begin(), matches.order.end(), std::int64_t{0});
   positions.assign(order.begin() + static_cast<std::ptrdiff_t>(handed_),
                    order.begin() + static_cast<std::ptrdiff_t>(handed_ + count));
+  search_->forget(handed_, handed_ + count);
   handed_ += count;
-  if (handed_ == search_->finished_count()) search_->drop_arena();  // groups may have finished more than was asked for
   return true;
 }
 

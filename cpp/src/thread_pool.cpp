@@ -2,12 +2,14 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -15,7 +17,7 @@ namespace pubmatch {
 
 namespace {
 
-// Looks at the others' progress before the caller goes to sleep: a few tens of microseconds, what waking up costs.
+// Looks at the others' progress before a thread goes to sleep: a few tens of microseconds, what waking up costs.
 constexpr std::size_t kPatience = 1000;
 
 void pause() {
@@ -46,9 +48,9 @@ class Pool {
     {
       const std::lock_guard lock(mutex_);
       hire(threads - 1);
-      roused_ = threads - 1;
+      roused_ = std::min(threads - 1, workers_);
     }
-    wake_.notify_all();
+    wake(threads - 1);
   }
 
   void run(std::size_t threads, const std::function<void(std::size_t)>& work) {
@@ -56,10 +58,9 @@ class Pool {
     {
       const std::lock_guard lock(mutex_);
       hire(threads - 1);
-      for (std::size_t part = 1; part < threads; ++part) tasks_.push_back({&call, part});
-      queued_ = tasks_.size();
+      queue(call, threads);
     }
-    wake_.notify_all();
+    wake(threads - 1);
     std::exception_ptr own;
     try {
       work(0);
@@ -87,8 +88,28 @@ class Pool {
   }
 
  private:
-  void hire(std::size_t workers) {  // with the mutex held
-    for (; workers_ < workers; ++workers_) std::thread([this] { serve(); }).detach();
+  // With the mutex held. Where the system gives no more threads, there are fewer workers: the caller does what nobody takes.
+  void hire(std::size_t workers) {
+    try {
+      for (; workers_ < workers; ++workers_) std::thread([this] { serve(); }).detach();
+    } catch (const std::system_error&) {
+    }
+  }
+
+  // All parts of the call but the first, or none; with the mutex held.
+  void queue(Call& call, std::size_t threads) {
+    try {
+      for (std::size_t part = 1; part < threads; ++part) tasks_.push_back({&call, part});
+    } catch (...) {
+      std::erase_if(tasks_, [&](const Task& task) { return task.call == &call; });
+      throw;
+    }
+    queued_ = tasks_.size();
+  }
+
+  // No more workers than are wanted: others would only get into their way.
+  void wake(std::size_t workers) {
+    for (std::size_t i = 0; i < workers; ++i) wake_.notify_one();
   }
 
   // The next task, of one call or of any; with the mutex held.

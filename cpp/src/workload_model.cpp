@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "pubmatch/kernels.hpp"
 #include "pubmatch/version.hpp"
 
 namespace pubmatch {
@@ -18,7 +19,6 @@ struct Weights {
 };
 constexpr Weights kApart = {0.2, 4.0};          // W1, W4, W5: 7 to 15 ns a visit, the next leaves being on their way
 constexpr Weights kTogether = {0.0, 1.0 / 12};  // W7: 126 ns a visit, 10 ns a candidate, whose row is in the cache
-constexpr std::size_t kHeadLines = 8;
 
 // For every dimension and line: how many children or boxes of some nodes have their bit in it.
 struct Counts {
@@ -100,22 +100,26 @@ double WorkloadModel<T>::workload(const EventBatch<T>& batch, std::size_t event)
     const Shares& shares = shares_[d * kMaxBuckets + inner[d]];
     visits *= shares.leaves;
     candidates *= shares.boxes;
-    if (d < kHeadLines) head = candidates;
+    if (d < kHead) head = candidates;
   }
   const Weights& weights = apart_ ? kApart : kTogether;
   return visits + weights.head * head + weights.candidate * candidates;
 }
 
 template <class T>
-std::vector<std::uint32_t> WorkloadModel<T>::sorted(const EventBatch<T>& batch) const {
+std::vector<double> WorkloadModel<T>::workloads(const EventBatch<T>& batch) const {
+  std::vector<double> work(batch.size());
+  for (std::size_t e = 0; e < batch.size(); ++e) work[e] = workload(batch, e);
+  return work;
+}
+
+std::vector<std::uint32_t> shortest_first(std::span<const double> work) {
   // A workload's bits, as an integer, grow with it; the event's number behind them keeps equal ones as given.
-  std::vector<std::uint64_t> keys(batch.size());
-  for (std::size_t e = 0; e < batch.size(); ++e) {
-    const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(workload(batch, e)));
-    keys[e] = std::uint64_t{bits} << 32 | e;
-  }
+  std::vector<std::uint64_t> keys(work.size());
+  for (std::size_t e = 0; e < work.size(); ++e)
+    keys[e] = std::uint64_t{std::bit_cast<std::uint32_t>(static_cast<float>(work[e]))} << 32 | e;
   std::sort(keys.begin(), keys.end());
-  std::vector<std::uint32_t> order(batch.size());
+  std::vector<std::uint32_t> order(work.size());
   std::transform(keys.begin(), keys.end(), order.begin(),
                  [](std::uint64_t key) { return static_cast<std::uint32_t>(key); });
   return order;

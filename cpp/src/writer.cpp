@@ -339,7 +339,7 @@ void Writer<T>::remove_child(std::uint32_t parent, const Node<T>* child) {
   const std::size_t lane = lane_of(*node, child);
   children.erase(children.begin() + static_cast<std::ptrdiff_t>(lane));
   envelopes.erase(envelopes.begin() + static_cast<std::ptrdiff_t>(lane));
-  if (children.empty()) {  // only a root may end here; shrink_root() replaces it
+  if (children.empty()) {  // goes at the next height; a root is replaced by shrink_root()
     node->set_children({});
     node->count = node->live = 0;
     return;

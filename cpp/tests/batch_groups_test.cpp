@@ -1,4 +1,4 @@
-// Events that share their leaves finish in groups: of equal work where the work is known beforehand, else of equal size.
+// Events that share their leaves finish in groups: of equal work where the model orders them, else of equal size.
 #include <doctest/doctest.h>
 
 #include <map>
@@ -26,6 +26,40 @@ std::vector<std::size_t> groups_of(const Matches& matches) {
 }
 
 }  // namespace
+
+TEST_CASE("BatchSearch: jobs of no work are told before a great many of them are done") {
+  const EntryList<float> boxes = random_boxes<float>(6000, kDims, 0.75, 0, 3);
+  const auto tree = Tree<float>::build(boxes.view(), boxes.ids.data(), Params{}, {});
+  const auto version = tree->pin();
+  constexpr std::size_t kMany = 3000;
+  std::vector<float> points = random_points<float>(kMany, kDims, 4);
+  std::fill_n(points.begin(), kMany * 2 / 3 * kDims, 1e30F);  // outside all sides that have bounds
+  const EventBatch<float> batch(points.data(), kMany, kDims, &version->factory->cuts());
+  Model<float> model(kDims);
+  model.add(boxes, boxes.ids);
+  BatchSearch<float> search(*version, batch, {.model = true}, now_s());
+  search.run();
+  const Matches matches = search.matches();
+  CHECK(rows_of(matches) == model.match(points));
+  for (const std::size_t size : groups_of(matches)) CHECK(size <= 4 * version->group);
+}
+
+TEST_CASE("MatchStream: where events share their leaves, all chunks together are the batch's answer") {
+  const EntryList<float> boxes = random_boxes<float>(6000, kDims, 0.75, 0, 3);
+  const auto tree = Tree<float>::build(boxes.view(), boxes.ids.data(), Params{}, {});
+  REQUIRE(tree->pin()->group > 1);
+  const std::vector<float> points = random_points<float>(kEvents, kDims, 4);
+  const Rows expected = rows_of(tree->match(points.data(), kEvents, {}));
+  const auto stream = tree->stream(points.data(), kEvents, {}, 7);  // no group ends where a chunk does
+  Rows rows(kEvents);
+  std::vector<std::int64_t> positions;
+  Matches matches;
+  while (stream->next(positions, matches)) {
+    const Rows chunk = rows_of(matches);
+    for (std::size_t i = 0; i < positions.size(); ++i) rows[static_cast<std::size_t>(positions[i])] = chunk[i];
+  }
+  CHECK(rows == expected);
+}
 
 TEST_CASE("BatchSearch: groups of equal work get smaller as jobs get longer; the answers stay the same") {
   // Three sides of four are open, so that events find much.

@@ -25,6 +25,20 @@ TEST_CASE("a round is loops batches of upper, current and lower level, round-rob
   CHECK(state.sums == std::array{10.0, 12.0, 11.0});  // CTime, UTime, LTime
 }
 
+TEST_CASE("the level a size is at can be asked for without taking a turn") {
+  LevelTuner tuner(100, 2);
+  CHECK(tuner.current_level(8, 5) == 5);  // as next_level() would start
+  CHECK(tuner.current_level(8, 5, 1) == 1);
+  CHECK(tuner.current_level(1, 5) == 1);
+  CHECK(tuner.state(8).level == 0);
+  settle(tuner, kConcave, 8);
+  const int height = height_of(kConcave);
+  CHECK(tuner.current_level(8, height) == kConcaveBest);
+  CHECK(tuner.current_level(9, height) == kConcaveBest);  // the nearest size that has settled
+  CHECK(tuner.current_level(8, kConcaveBest - 1) == kConcaveBest - 1);
+  CHECK(tuner.current_level(8, height) == tuner.next_level(8, height));
+}
+
 TEST_CASE("the sums grow batch by batch and start again at a new level") {
   LevelTuner tuner(100, 2, 2);
   run_batches(tuner, kConcave, 8, 4);

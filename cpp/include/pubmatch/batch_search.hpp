@@ -46,16 +46,15 @@ class BatchSearch {
   void run_until(std::size_t target);
 
   const std::vector<std::uint32_t>& order() const { return order_; }
-  std::size_t finished_count() const { return done_; }
   const Finished& finished(std::size_t event) const { return finished_[event]; }
   // The matches of the given events, in the given order of events.
   Matches collect(const std::uint32_t* events, std::size_t count) const;
-  Matches matches();  // of the whole batch, after run()
-  void drop_arena();  // forget ids already collected
+  Matches matches();                                 // of the whole batch, after run()
+  void forget(std::size_t first, std::size_t last);  // the ids of these events of the order have been collected
 
  private:
   struct Worker;
-  void divide_work(const WorkloadModel<T>& model);
+  void divide(const std::vector<double>& work);
   std::size_t end_of_group(std::size_t first) const;
   bool take_group(std::size_t target, std::size_t& first, std::size_t& last);
   void descend(Worker& worker, std::size_t first, std::size_t last) const;

@@ -13,6 +13,8 @@
 
 namespace pubmatch {
 
+inline constexpr std::size_t kHead = 8;  // lines read before the first test: by then most nodes are done
+
 // One node with the events that meet it: events[first, last) of the buffer the visit lies in.
 template <class T>
 struct Visit {

@@ -73,6 +73,9 @@ class LevelTuner {
   // place of the leaves (0).
   int next_level(std::int64_t batch_size, int height, int start = 0);
 
+  // The level that a batch of this size is at: what next_level() would give, but for the trial's round-robin.
+  int current_level(std::int64_t batch_size, int height, int start = 0) const;
+
   // Tells the mean response time of a finished batch. A level that is not on trial (chosen by the user, or handed out
   // before the record moved on) and a stable record take no notice.
   void record(std::int64_t batch_size, int level, double mean_response_s);
@@ -99,6 +102,7 @@ class LevelTuner {
   struct Record;
 
   int starting_level(std::int64_t batch_size, int height, int start) const;
+  int grown_level(const Record& record, std::int64_t batch_size, int height, int start) const;
   bool restart_due(const Record& record) const;
 
   const std::int64_t threshold_;

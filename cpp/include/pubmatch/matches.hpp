@@ -12,6 +12,8 @@ namespace pubmatch {
 // Uninitialised memory for ids; grows in place where the system can.
 class IdBuffer {
  public:
+  static constexpr std::size_t kFirst = 256;  // what is asked for when the first id is found
+
   IdBuffer() = default;
   IdBuffer(IdBuffer&& other) noexcept { swap(other); }
   IdBuffer& operator=(IdBuffer&& other) noexcept {

@@ -39,7 +39,6 @@ class NodeFactory {
   std::size_t dims() const { return dims_; }
   const Layout& layout() const { return layout_; }
   const Cuts& cuts() const { return *cuts_; }
-  const std::shared_ptr<const Cuts>& shared_cuts() const { return cuts_; }
 
   // A leaf of the given rows of `boxes`; ids[row] names each. `spare` more slots get room.
   Node<T>* make_leaf(const BoxView<T>& boxes, std::span<const std::uint32_t> rows, const std::int64_t* ids,

@@ -88,6 +88,7 @@ class Tree : public std::enable_shared_from_this<Tree<T>> {
   std::int64_t next_id() const { return next_id_; }
 
  private:
+  static int first_level(const Version<T>& version);
   SearchOptions search_options(const Version<T>& version, const MatchOptions& options, std::size_t events) const;
   template <class P>
   Matches match_in_pieces(const Version<T>& version, const P* points, std::size_t count, SearchOptions search,

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "pubmatch/event_batch.hpp"
@@ -30,9 +31,8 @@ class WorkloadModel {
 
   // The expected work of an event, counted in visits of a leaf.
   double workload(const EventBatch<T>& batch, std::size_t event) const;
-  // Events in ascending order of expected work; equal ones as given.
-  std::vector<std::uint32_t> sorted(const EventBatch<T>& batch) const;
-  // What sorted() will read: a call that finds the caches cold has it on its way while the events are made ready.
+  std::vector<double> workloads(const EventBatch<T>& batch) const;
+  // What workloads() will read: a call that finds the caches cold has it on its way while the events are made ready.
   PUBMATCH_PREFETCHES void prefetch() const { prefetch_range(shares_.data(), shares_.size() * sizeof(Shares)); }
 
  private:
@@ -46,6 +46,9 @@ class WorkloadModel {
   };
   std::vector<Shares> shares_;  // [dimension][inner line]
 };
+
+// Events in ascending order of expected work, as floats; equal ones as given.
+std::vector<std::uint32_t> shortest_first(std::span<const double> work);
 
 // Made when first asked for, so that loading a file reads no more than it must; shared by the versions of one packing.
 template <class T>

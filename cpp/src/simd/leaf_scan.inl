@@ -85,14 +85,13 @@ inline std::size_t count_bits(const std::uint64_t* words) {
 // Set bits of a word up to which taking them one by one is faster than looking at eight slots at a time.
 inline constexpr std::size_t kFewBits = 32;
 
-// Writes the ids of those of the 64 slots from `first` on whose bits are set and returns how many; may write kLineWords
-// more. Four at a time, the first four whether there are any or not: how many there are is hard to predict, that they are
-// few is not. Where there are none, the leaf's first id is read, for it may have fewer slots than `first`.
-inline std::size_t write_few(const std::uint32_t* ids, std::size_t first, std::uint64_t bits, std::size_t count,
-                             std::int64_t* out) {
+// Writes the ids of those of 64 slots whose bits are set and returns how many; may write four more. Four at a time, the
+// first four whether there are any or not: how many there are is hard to predict, that they are few is not. Reads the
+// first id even if no bit is set.
+inline std::size_t write_few(const std::uint32_t* ids, std::uint64_t bits, std::size_t count, std::int64_t* out) {
   for (std::size_t done = 0;; done += 4) {
     for (std::size_t i = 0; i < 4; ++i) {
-      out[done + i] = ids[bits == 0 ? 0 : first + static_cast<std::size_t>(__builtin_ctzll(bits))];
+      out[done + i] = ids[bits == 0 ? 0 : __builtin_ctzll(bits)];
       bits &= bits - 1;
     }
     if (done + 4 >= count) return count;
@@ -107,8 +106,8 @@ inline std::size_t write_ids(const Node<T>& node, std::size_t first, std::uint64
     for (; bits != 0; bits &= bits - 1) *out++ = node.id(first + static_cast<std::size_t>(__builtin_ctzll(bits)));
     return count;
   }
-  const auto* ids = static_cast<const std::uint32_t*>(node.ids);
-  return count <= kFewBits ? write_few(ids, first, bits, count, out) : write_chosen(ids + first, bits, out);
+  const auto* ids = static_cast<const std::uint32_t*>(node.ids) + first;
+  return count <= kFewBits ? write_few(ids, bits, count, out) : write_chosen(ids, bits, out);
 }
 
 // The same for all slots of a leaf.
@@ -122,7 +121,7 @@ inline std::size_t write_marked(const Node<T>& node, const std::uint64_t* words,
     return found;
   }
   std::int64_t* next = out;
-  for (std::size_t w = 0; w < kLineWords; ++w) next += write_ids(node, w * 64, words[w], next);
+  for (std::size_t w = 0; w * 64 < node.count; ++w) next += write_ids(node, w * 64, words[w], next);
   return static_cast<std::size_t>(next - out);
 }
 

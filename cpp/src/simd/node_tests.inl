@@ -4,8 +4,6 @@ inline const Line* line_at(const std::uint64_t* words, std::uint32_t line) {
   return reinterpret_cast<const Line*>(words + std::size_t{line} * kLineWords);
 }
 
-inline constexpr std::size_t kHead = 8;  // lines read before the first test: by then most nodes are done
-
 // ANDs the chosen lines, the first few without a branch.
 inline bool and_lines(const std::uint64_t* words, const std::uint32_t* chosen, std::size_t count, Line& result) {
   Line acc = *line_at(words, chosen[0]);
