@@ -310,6 +310,27 @@ def save_damaged(path):
     path.write_bytes(data)
 
 
+def save_marked(path, flag_bits=0, method=0):
+    """Boxes in an .npz file whose members are marked as encrypted, or as compressed in some other way."""
+    np.savez(path, lower=np.zeros((1, 2)), upper=np.ones((1, 2)))
+    data = bytearray(path.read_bytes())
+    for magic, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):  # the members' headers, the directory's
+        place = data.find(magic)
+        while place >= 0:
+            data[place + flags] |= flag_bits
+            data[place + flags + 2] |= method
+            place = data.find(magic, place + 1)
+    path.write_bytes(data)
+
+
+def save_encrypted(path):
+    save_marked(path, flag_bits=1)
+
+
+def save_with_an_unknown_compression(path):
+    save_marked(path, method=99)
+
+
 @pytest.mark.parametrize(
     ("save", "words"),
     [
@@ -321,6 +342,8 @@ def save_damaged(path):
         (save_ids_twice, "duplicate id 7"),
         (save_numbers, "shape ()"),
         (save_damaged, ".npz file"),
+        (save_encrypted, ".npz file"),
+        (save_with_an_unknown_compression, ".npz file"),
     ],
 )
 def test_build_from_bad_input(cli, tmp_path, save, words):

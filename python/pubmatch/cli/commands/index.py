@@ -120,7 +120,8 @@ def _read_boxes(path: Path) -> tuple[Any, Any, Any]:
             if missing:
                 raise CommandError(f"{path}: has no array {' and no array '.join(missing)}")
             return arrays["lower"], arrays["upper"], arrays.get("ids")
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+    # A RuntimeError is what zipfile says of an encrypted member, or of a compression it does not know.
+    except (ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise CommandError(f"{path}: is not an .npz file that can be read") from error
 
 
