@@ -386,6 +386,8 @@ def test_generate_into_a_directory(cli, tmp_path):
         (["W8", "--out", "x.npz"], "unknown workload 'W8'"),
         (["W3", "--out", "x.npz", "--scale", "0"], "scale must be positive"),
         (["W3", "--out", "x.npz", "--scale", "nan"], "scale must be positive"),
+        (["W3", "--out", "x.npz", "--scale", "1e300"], "scale must be at most"),
+        (["W3", "--out", "x.npz", "--scale", "0.001", "--events", str(10**30)], "events must be from 0 to"),
         (["W3", "--out", "x.csv"], ".npz"),
         (["W3", "--out", "none/x.npz"], "no directory"),
     ],
@@ -411,6 +413,9 @@ def test_generate_from_bad_input(cli, tmp_path, monkeypatch, arguments, words):
         (["match", "--batch", "0"], "batch must be at least 1"),
         (["updates", "--scale", "-1"], "scale must be positive"),
         (["memory", "--scale", "inf"], "scale must be positive"),
+        (["match", "--scale", "1e300", "--peers", "none"], "scale must be at most"),
+        (["match", "--batch", str(10**30), "--peers", "none"], "batch must be at most"),
+        (["match", "--rounds", str(10**30), "--peers", "none"], "rounds must be at most"),
     ],
 )
 def test_bench_with_bad_options(cli, arguments, words):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pubmatch_bench.peers import PEERS
-from pubmatch_bench.workloads import SPECS, FloatArray, spec_of
+from pubmatch_bench.workloads import MOST_ROWS, SPECS, FloatArray, check_scale, spec_of
 
 Notify = Callable[[str, float], None]
 """Told what is being done, and which fraction of the whole is done."""
@@ -83,14 +83,16 @@ def choose(
         rounds = QUICK_ROUNDS if quick else default_rounds
     if scale is None:
         scale = QUICK_SCALE if quick else 1.0
-    if not 0 < scale < float("inf"):
-        raise ValueError(f"scale must be positive and finite, got {scale}")
     for name, value in {"rounds": rounds, **others}.items():
         if value < 1:
             raise ValueError(f"{name} must be at least 1, got {value}")
+        if value > MOST_ROWS:
+            raise ValueError(f"{name} must be at most {MOST_ROWS}, got {value}")
     names = tuple(spec_of(name).name for name in _split(workloads or default_workloads))
     if not names:
         raise ValueError(f"no workload named; known are {', '.join(SPECS)}")
+    for name in names:
+        check_scale(SPECS[name], scale)
     return Options(names, _peer_names(peers, known_peers), rounds, scale, quick, **others)
 
 

@@ -19,6 +19,9 @@ Boxes = tuple[FloatArray, FloatArray]
 
 _SUBSCRIPTIONS, _EVENTS, _SHAPE = range(3)
 
+MOST_ROWS = 2**31
+"""Most boxes or events of one draw: beyond it no memory holds them, and far beyond it numpy cannot count."""
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -86,6 +89,8 @@ class Workload:
         seed : int
             Seed of the events; equal seeds never mean equal draws as the subscriptions.
         """
+        if not 0 <= n <= MOST_ROWS:
+            raise ValueError(f"events must be from 0 to {MOST_ROWS}, got {n}")
         return self.spec._points(self.spec.stream(_EVENTS, seed), n)
 
     def fresh_boxes(self, n: int, seed: int) -> Boxes:
@@ -113,11 +118,26 @@ def make(name: str, scale: float = 1.0, seed: int = 0) -> Workload:
     1500
     """
     spec = spec_of(name)
-    if not 0 < scale < float("inf"):
-        raise ValueError(f"scale must be positive and finite, got {scale}")
+    check_scale(spec, scale)
     size = max(1, round(spec.size * scale))
     lower, upper = spec._boxes(spec.stream(_SUBSCRIPTIONS, seed), size)
     return Workload(spec.name, spec.dims, lower, upper, spec, scale, seed)
+
+
+def check_scale(spec: Spec, scale: float) -> None:
+    """Refuse a factor that makes no workload, or one of more subscriptions than can be drawn.
+
+    Examples
+    --------
+    >>> check_scale(SPECS["W3"], 1e300)
+    Traceback (most recent call last):
+    ...
+    ValueError: scale must be at most 2147.48 for W3, got 1e+300
+    """
+    if not 0 < scale < float("inf"):
+        raise ValueError(f"scale must be positive and finite, got {scale}")
+    if spec.size * scale > MOST_ROWS:
+        raise ValueError(f"scale must be at most {MOST_ROWS / spec.size:g} for {spec.name}, got {scale}")
 
 
 def spec_of(name: str) -> Spec:
