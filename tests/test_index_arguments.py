@@ -94,7 +94,7 @@ def test_ragged_points(index: pm.Index) -> None:
 
 @pytest.mark.parametrize("method", ["match", "stream"])
 def test_order(index: pm.Index, method: str) -> None:
-    for order in ("lifo", "SJF", "", None, 1):
+    for order in ("lifo", "SJF", "", None, 1, ["sjf"], np.array(["sjf", "fifo"])):
         with pytest.raises(pm.ArgumentError, match="order must be 'sjf' or 'fifo', got "):
             getattr(index, method)(POINT, order=order)
 
@@ -107,7 +107,7 @@ def test_level(index: pm.Index, method: str) -> None:
     for level in (0, -1, height + 1, 10**30, np.int64(-5)):
         with pytest.raises(pm.ArgumentError, match=f"from 1 to the index's height {height}, got {level}"):
             ask(POINT, level=level)
-    for level in (True, np.True_, 1.0, np.float64(2)):
+    for level in (True, np.True_, 1.0, np.float64(2), np.array([1, 2]), np.array(["auto", "auto"])):
         with pytest.raises(pm.ArgumentTypeError, match="level must be an integer"):
             ask(POINT, level=level)
     with pytest.raises(pm.ArgumentError, match="level must be 'auto' or an integer, got 'deep'"):

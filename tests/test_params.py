@@ -92,6 +92,12 @@ def test_wrong_types_are_named(field: str, value: Any) -> None:
         pm.Params(**{field: value})
 
 
+@pytest.mark.parametrize("field", ["node_capacity", "leaf_capacity", "buckets", "fill"])
+def test_a_number_no_float_holds_is_named_by_its_size(field: str) -> None:
+    with pytest.raises(pm.ArgumentError, match=f"{field} must .* got an integer of 33220 bits"):
+        pm.Params(**{field: 10**10_000})
+
+
 def test_all_faults_are_told_at_once() -> None:
     with pytest.raises(pm.ArgumentError, match=r"split.*node_capacity.*fill"):
         pm.Params(node_capacity=1, split="none", fill=2)

@@ -24,6 +24,7 @@ from pubmatch.arrays import (
 from pubmatch.errors import ArgumentError, ArgumentTypeError, FormatError, file_access_error
 from pubmatch.matches import Matches
 from pubmatch.params import Params, params_from_core, params_to_core
+from pubmatch.shown import shown
 from pubmatch.tuning import LevelTuner
 
 if TYPE_CHECKING:
@@ -262,9 +263,9 @@ class Index:
         (array([0, 1, 1]), array([0, 2, 3]))
         """
         events = point_array(points, self._dims)
-        depth = _AUTO_LEVEL if level == "auto" else self._checked_level(level)
-        if order not in _ORDERS:
-            raise ArgumentError(f"order must be 'sjf' or 'fifo', got {order!r}")
+        depth = self._depth(level)
+        if not isinstance(order, str) or order not in _ORDERS:
+            raise ArgumentError(f"order must be 'sjf' or 'fifo', got {shown(order)}")
         if threads != 1 or type(threads) is not int:
             threads = _checked_threads(threads)
         if sort is not False:
@@ -307,9 +308,9 @@ class Index:
         [1] [1]
         """
         events = point_array(points, self._dims)
-        depth = _AUTO_LEVEL if level == "auto" else self._checked_level(level)
-        if order not in _ORDERS:
-            raise ArgumentError(f"order must be 'sjf' or 'fifo', got {order!r}")
+        depth = self._depth(level)
+        if not isinstance(order, str) or order not in _ORDERS:
+            raise ArgumentError(f"order must be 'sjf' or 'fifo', got {shown(order)}")
         size = min(checked_count("chunk", chunk), max(len(events), 1))
         return _chunks(self._core.stream(events, order, depth, size, _checked_threads(threads)))
 
@@ -408,6 +409,10 @@ class Index:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self).from_bytes, (self.to_bytes(),)
+
+    def _depth(self, level: Any) -> int:
+        """The core's word for a level; an array is compared with no text, for it would answer with one."""
+        return _AUTO_LEVEL if isinstance(level, str) and level == "auto" else self._checked_level(level)
 
     def _checked_level(self, level: Any) -> int:
         if isinstance(level, str):

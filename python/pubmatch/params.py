@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Literal
 
-from pubmatch.arrays import checked_integer
+from pubmatch.arrays import checked_integer, checked_number
 from pubmatch.errors import ArgumentError, ArgumentTypeError
+from pubmatch.shown import shown
 
 __all__ = ["Params", "params_from_core", "params_to_core"]
 
@@ -70,11 +71,12 @@ class Params:
             "leaf_capacity": _CAPACITY,
             "buckets": _BUCKETS,
         }.items():
-            whole = _whole_number(field, getattr(self, field))
+            given = getattr(self, field)
+            whole = None if given is None else checked_integer(field, given)
             object.__setattr__(self, field, whole)
             if whole is not None and not low <= whole <= high:
-                problems.append(f"{field} must be None or from {low} to {high}, got {whole}")
-        share = _real_number("fill", self.fill)
+                problems.append(f"{field} must be None or from {low} to {high}, got {shown(whole)}")
+        share = None if self.fill is None else checked_number("fill", self.fill)
         object.__setattr__(self, "fill", share)
         if share is not None and not _FILL[0] <= share <= _FILL[1]:
             problems.append(f"fill must be None or from {_FILL[0]} to {_FILL[1]}, got {share}")
@@ -104,15 +106,3 @@ def params_from_core(fields: _Fields) -> Params:
     """The inverse of `params_to_core`."""
     known: _Fields = {field.name: fields[field.name] or None for field in dataclasses.fields(Params)}
     return Params(**known)
-
-
-def _whole_number(field: str, value: Any) -> int | None:
-    return None if value is None else checked_integer(field, value)
-
-
-def _real_number(field: str, value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
-        raise ArgumentTypeError(f"{field} must be None or a number, got {value!r}")
-    return float(value)
