@@ -29,7 +29,6 @@ _ABSENT = -math.inf
 _LOWEST = -float(np.finfo(np.float64).max)
 _EXACT = 1 << 53  # integers below are their own doubles
 _ELSEWHERE = -1.0  # a string that no filter asks for
-_ANY_STRING = (_LOWEST, math.inf)
 
 Hull = tuple[NDArray[np.float64], NDArray[np.float64], bool]  # lower, upper, plain
 

@@ -159,7 +159,3 @@ class Publishers:
             publisher.build.released = publisher
         else:
             self.detach(publisher, publisher.contents, out)
-
-    def is_holding(self, client: ClientId, issuer: BrokerId) -> bool:
-        """Whether something is held for a client."""
-        return (client, issuer) in self._holds
