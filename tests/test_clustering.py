@@ -192,7 +192,7 @@ def test_options_refused(options, error, words):
         (("new", None), pm.ArgumentTypeError, "None"),
         ((7, {"A"}), pm.ArgumentTypeError, "publisher must be a text"),
         (("new", {"A"}, 0), pm.ArgumentError, "at least 1, got 0"),
-        (("new", {"A"}, 2.5), pm.ArgumentTypeError, "whole number, got 2.5"),
+        (("new", {"A"}, 2.5), pm.ArgumentTypeError, "connections must be an integer, got 2.5"),
         (("new", {"A"}, True), pm.ArgumentTypeError, "True"),
         (
             ("new", {f"a{i}" for i in range(21)}),
@@ -271,6 +271,7 @@ def test_publishers_are_drawn_as_asked():
         {"attributes": (4, 3)},
         {"zipf": -1.0},
         {"zipf": float("nan")},
+        {"zipf": 10**400},
         {"connections": (0, 2)},
     ],
 )

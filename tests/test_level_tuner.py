@@ -235,7 +235,7 @@ def test_impossible_calls_change_nothing() -> None:
     for time in (-1.0, float("nan"), float("inf")):
         with pytest.raises(pm.ArgumentError, match="mean_response_s must be between"):
             tuner.record(8, 3, time)
-    with pytest.raises(pm.ArgumentError, match="mean_response_s must fit a float, got an integer of 1329"):
+    with pytest.raises(pm.ArgumentError, match="mean_response_s must fit a float64, got an integer of 1329"):
         tuner.record(8, 3, 10**400)
     with pytest.raises(pm.ArgumentError, match="count must be at least 0, got -1"):
         tuner.updated(-1)

@@ -172,6 +172,14 @@ def test_impossible_arguments(options: dict[str, Any]) -> None:
     assert "must" in str(caught.value) or "together" in str(caught.value) or "unknown" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "name", ["publishers", "subscribers", "mobile_subscribers", "seed", "overshoot", "speed_kmh", "locality"]
+)
+def test_what_is_no_number_is_an_error_of_type(name: str) -> None:
+    with pytest.raises(ArgumentTypeError, match=f"{name} must be (an integer|a number), got 'x'"):
+        simulate("delayed", **{name: "x"})
+
+
 def test_the_kind_of_a_number_does_not_matter() -> None:
     small = {"publishers": 5, "subscribers": 20, "topology": balanced_tree(3, 3)}
     numbers = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+import pubmatch as pm
 from pubmatch.overlay import DsmNetwork, TransferNetwork, cell_subscriptions, equal_intervals
 
 BITS = 10
@@ -23,6 +24,24 @@ def dsm(**settings) -> DsmNetwork:
     for each in cell_subscriptions(bits=BITS):
         network.subscribe(each)
     return network
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda bits: equal_intervals(5, bits),
+        lambda bits: cell_subscriptions(bits=bits),
+        lambda bits: DsmNetwork(NODES, PUBLISHERS, bits=bits),
+        lambda bits: TransferNetwork.from_arrays(NODES, PUBLISHERS, bits=bits),
+    ],
+)
+def test_bits_are_checked_alike_everywhere(make):
+    for bits, rule in ((0, "at least 1, got 0"), (32, "at most 31, got 32")):
+        with pytest.raises(pm.ArgumentError, match=f"bits must be {rule}"):
+            make(bits)
+    for bits in (True, "10", 2.5):
+        with pytest.raises(pm.ArgumentTypeError, match="bits must be an integer, got"):
+            make(bits)
 
 
 def test_setting_is_the_papers():

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat, SupportsIndex
 
-import numpy as np
-
 from pubmatch import _core
-from pubmatch.arrays import checked_count
-from pubmatch.errors import ArgumentError, ArgumentTypeError
-from pubmatch.shown import shown
+from pubmatch.arrays import checked_count, checked_number
+from pubmatch.errors import ArgumentTypeError
 
 if TYPE_CHECKING:
     from pubmatch._core import TunerState
@@ -73,7 +69,7 @@ class LevelTuner:
     def record(self, batch_size: SupportsIndex, level: SupportsIndex, mean_response_s: SupportsFloat) -> None:
         """Tell what a batch took. Levels that are not on trial are ignored."""
         number = checked_count("level", level, _INT32)
-        self._core.record(_batch_size(batch_size), number, _checked_real("mean_response_s", mean_response_s))
+        self._core.record(_batch_size(batch_size), number, checked_number("mean_response_s", mean_response_s))
 
     def updated(self, count: SupportsIndex) -> None:
         """Tell of `count` inserts and deletes."""
@@ -118,16 +114,6 @@ class LevelTuner:
 
 def _batch_size(value: Any) -> int:
     return checked_count("batch_size", value, _INT64)
-
-
-def _checked_real(name: str, value: Any) -> float:
-    """`value` as a float; a bool is no number here."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
-        raise ArgumentTypeError(f"{name} must be a number, got {shown(value)}")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ArgumentError(f"{name} must fit a float, got {shown(value)}") from None
 
 
 def kernels() -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from pubmatch.clustering.model import whole_number
+from pubmatch.arrays import checked_count
 from pubmatch.errors import ArgumentError
 
 __all__ = ["max_clusters_bound"]
@@ -29,8 +29,8 @@ def max_clusters_bound(strategy: str, n: int, m: int) -> int:
     >>> [max_clusters_bound("2", n, m) for n, m in ((10, 4), (10, 9), (5, 4))]
     [210, 10, 5]
     """
-    attributes = whole_number(n, "n", 1)
-    chosen = whole_number(m, "m", 1)
+    attributes = checked_count("n", n)
+    chosen = checked_count("m", m)
     if chosen > attributes:
         raise ArgumentError(f"m must be at most n, got m={chosen} and n={attributes}")
     if strategy == "2":

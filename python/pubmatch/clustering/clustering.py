@@ -7,10 +7,11 @@ import random
 from collections import Counter
 from collections.abc import Iterable
 
+from pubmatch.arrays import checked_count
 from pubmatch.clustering import strategy_1, strategy_2, strategy_3, strategy_4, strategy_31
 from pubmatch.clustering.books import MAX_ADVERTISED, MAX_ATTRIBUTES, Books, InvariantError, Overlap
 from pubmatch.clustering.bounds import max_clusters_bound
-from pubmatch.clustering.model import Cluster, Delivery, attribute_set, whole_number
+from pubmatch.clustering.model import Cluster, Delivery, attribute_set
 from pubmatch.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["STRATEGIES", "Clustering"]
@@ -66,10 +67,10 @@ class Clustering:
             raise ArgumentTypeError(f"order must be a text, got {order!r}")
         if order not in _ORDERS:
             raise ArgumentError(f"order must be one of {', '.join(_ORDERS)}, got {order!r}")
-        self._moves = whole_number(local_moves, "local_moves", 0)
+        self._moves = checked_count("local_moves", local_moves, least=0)
         if self._moves and strategy != "4":
             raise ArgumentError(f"local_moves are for strategy 4, got {self._moves} with strategy {strategy}")
-        self._rng = random.Random(whole_number(seed, "seed", 0))
+        self._rng = random.Random(checked_count("seed", seed, least=0))
         self._strategy, self._order = strategy, order
         self._books = Books()
         self._publishers: dict[str, tuple[int, frozenset[str], int | None]] = {}
@@ -330,7 +331,7 @@ class Clustering:
             )
         if connections is None:
             return None
-        return min(whole_number(connections, "connections", 1), _MOST_CONNECTIONS)
+        return min(checked_count("connections", connections), _MOST_CONNECTIONS)
 
     def _take_numbers(self, names: frozenset[str]) -> list[int]:
         """Return the attributes' numbers; sorted by name, so that hashing has no say in the clusters."""

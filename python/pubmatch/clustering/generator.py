@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pubmatch.clustering.model import whole_number
+from pubmatch.arrays import checked_count, checked_number
 from pubmatch.errors import ArgumentError, ArgumentTypeError
 
 __all__ = ["Publisher", "random_publishers"]
@@ -52,16 +52,15 @@ def random_publishers(
     >>> first.name, sorted(first.attributes), first.connections
     ('p1', ['B', 'D', 'I'], 11)
     """
-    total, size = whole_number(count, "count", 0), whole_number(n, "n", 1)
+    total, size = checked_count("count", count, least=0), checked_count("n", n)
     least, most = _range(attributes, "attributes")
     if most > size:
         raise ArgumentError(f"a publisher cannot have {most} of {size} attributes")
     limits = _range(connections, "connections") if connections is not None else None
-    if isinstance(zipf, bool) or not isinstance(zipf, int | float):
-        raise ArgumentTypeError(f"zipf must be a number, got {zipf!r}")
+    zipf = checked_number("zipf", zipf)
     if not 0 <= zipf < float("inf"):
         raise ArgumentError(f"zipf must be finite and not below 0, got {zipf}")
-    rng = np.random.default_rng(whole_number(seed, "seed", 0))
+    rng = np.random.default_rng(checked_count("seed", seed, least=0))
     names = np.array([_name(number) for number in range(size)])
     sizes = rng.integers(least, most, endpoint=True, size=total)
     # The k largest of log(weight) + Gumbel noise are k draws without replacement.
@@ -79,7 +78,7 @@ def _range(bounds: tuple[int, int], what: str) -> tuple[int, int]:
         low, high = bounds
     except (TypeError, ValueError):
         raise ArgumentTypeError(f"{what} must be a pair of least and most, got {bounds!r}") from None
-    least, most = whole_number(low, f"least {what}", 1), whole_number(high, f"most {what}", 1)
+    least, most = checked_count(f"least {what}", low), checked_count(f"most {what}", high)
     if least > most:
         raise ArgumentError(f"least {what} must not be above most, got {least} and {most}")
     return least, most

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from pubmatch.errors import ArgumentError, ArgumentTypeError
 
-__all__ = ["Cluster", "Delivery", "attribute_set", "whole_number"]
+__all__ = ["Cluster", "Delivery", "attribute_set"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,19 +85,3 @@ def attribute_set(attributes: Iterable[str], what: str) -> frozenset[str]:
     if not names:
         raise ArgumentError(f"{what} must have at least one attribute, got none")
     return names
-
-
-def whole_number(value: object, what: str, least: int) -> int:
-    """Check a whole number that must not be below `least`.
-
-    Examples
-    --------
-    >>> whole_number(3, "connections", 1)
-    3
-    """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise ArgumentTypeError(f"{what} must be a whole number, got {value!r}")
-    number = int(value.__index__())
-    if number < least:
-        raise ArgumentError(f"{what} must be at least {least}, got {number}")
-    return number

@@ -15,7 +15,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from pubmatch.clustering.model import attribute_set, whole_number
+from pubmatch.arrays import checked_count
+from pubmatch.clustering.model import attribute_set
 from pubmatch.clustering.packing import Packing
 from pubmatch.errors import ArgumentError, ArgumentTypeError
 
@@ -100,8 +101,8 @@ def plan_shards(
     ({'p1': (1,), 'p2': (0,)}, 0.0)
     """
     wanted, offered = _combinations(subscriptions), _publishers(publishers)
-    count = whole_number(shards, "shards", 1)
-    limit = count if connections is None else whole_number(connections, "connections", 1)
+    count = checked_count("shards", shards)
+    limit = count if connections is None else checked_count("connections", connections)
     kinds, weights = _kinds(offered)
     holds = _holds(list(wanted), kinds)
     packing = Packing(holds, np.array(list(wanted.values()), dtype=np.int64), weights, count, limit)
@@ -128,7 +129,7 @@ def hash_shards(
     0.5
     """
     wanted, offered = _combinations(subscriptions), _publishers(publishers)
-    count = whole_number(shards, "shards", 1)
+    count = checked_count("shards", shards)
     kinds, weights = _kinds(offered)
     shard = np.array(
         [zlib.crc32("\0".join(sorted(combination)).encode()) % count for combination in wanted],

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from pubmatch.arrays import checked_flag, checked_number, checked_share
+from pubmatch.arrays import checked_count, checked_flag, checked_number, checked_share
 from pubmatch.errors import ArgumentError, ArgumentTypeError
 from pubmatch.mobility.algorithms import ALGORITHMS
 from pubmatch.mobility.clients import Timetable
@@ -163,7 +163,7 @@ def simulate(
     ArgumentError
         An unknown name or an impossible number; also a `ValueError`.
     ArgumentTypeError
-        A real argument that is no number; also a `TypeError`.
+        An argument that is no number where one is wanted; also a `TypeError`.
 
     Examples
     --------
@@ -233,12 +233,12 @@ def _plan(
         trace = read_trace(trace)
     if trace is not None:
         publishers = len(trace.publishers)
-    publishers = _checked_whole("publishers", publishers, 1)
-    subscribers = _checked_whole("subscribers", subscribers, 0)
-    mobile_subscribers = _checked_whole("mobile_subscribers", mobile_subscribers, 0, subscribers)
-    seed = _checked_whole("seed", seed, 0)
+    publishers = checked_count("publishers", publishers)
+    subscribers = checked_count("subscribers", subscribers, least=0)
+    mobile_subscribers = checked_count("mobile_subscribers", mobile_subscribers, subscribers, least=0)
+    seed = checked_count("seed", seed, least=0)
     if overshoot is not None:
-        overshoot = _checked_whole("overshoot", overshoot, 0)
+        overshoot = checked_count("overshoot", overshoot, least=0)
     duration_s, roaming_s = checked_number("duration_s", duration_s), checked_number("roaming_s", roaming_s)
     if not 0 < duration_s <= MOST_S:
         raise ArgumentError(f"duration_s must be positive and at most {MOST_S:g}, got {duration_s}")
@@ -281,12 +281,3 @@ def _check_names(algorithm: str, walk: str) -> None:
     for name, value, known in (("algorithm", algorithm, ALGORITHMS), ("walk", walk, WALKS)):
         if value not in known:
             raise ArgumentError(f"{name} must be one of {', '.join(known)}, got {value!r}")
-
-
-def _checked_whole(name: str, value: int, least: int, most: int | None = None) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise ArgumentError(f"{name} must be a whole number, got {value!r}")
-    if value < least or (most is not None and value > most):
-        bounds = f"at least {least}" if most is None else f"from {least} to {most}"
-        raise ArgumentError(f"{name} must be {bounds}, got {value}")
-    return int(value)

@@ -14,14 +14,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pubmatch.arrays import checked_count
 from pubmatch.errors import ArgumentError, ArgumentTypeError
-from pubmatch.overlay.id_ranges import checked_bits
 from pubmatch.overlay.node_table import NodeTable
 from pubmatch.overlay.placement import plan
 from pubmatch.overlay.publisher_coverage import PublisherCoverage
 from pubmatch.overlay.subscription import Subscription
 from pubmatch.overlay.transfer_state import Rates, TransferState
 from pubmatch.overlay.transfer_tree import TransferTree
+from pubmatch.overlay.zorder import MAX_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -89,7 +90,7 @@ class DsmNetwork:
         threshold: float = 500.0,
     ) -> None:
         given = publishers if isinstance(publishers, Mapping) else {"reading": publishers}
-        everyone = NodeTable(nodes, checked_bits(bits))
+        everyone = NodeTable(nodes, checked_count("bits", bits, MAX_BITS))
         if len(everyone) < 2:
             raise ArgumentError("a binary tree needs at least two nodes, got 1")
         self._leaves: IntArray = everyone.ids[::2].copy()

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pubmatch.arrays import checked_count
-from pubmatch.overlay.id_ranges import checked_bits
 from pubmatch.overlay.subscription import Calculate, Filter, Subscription
+from pubmatch.overlay.zorder import MAX_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +36,7 @@ def equal_intervals(count: int, bits: int) -> IntArray:
     >>> equal_intervals(5, bits=3)
     array([ 0, 12, 25, 38, 51])
     """
-    size = 4 ** checked_bits(bits)
+    size = 4 ** checked_count("bits", bits, MAX_BITS)
     number = checked_count("count", count, size)
     # In two parts, so that no product leaves int64.
     step, rest = divmod(size, number)
@@ -62,7 +62,8 @@ def cell_subscriptions(count: int = 20, prefix_bits: int = 5, *, bits: int) -> l
     >>> [each.ranges for each in cell_subscriptions(2, prefix_bits=5, bits=10)]
     [((0, 32768),), ((32768, 65536),)]
     """
-    size, cells = 4 ** checked_bits(bits), 2 ** checked_count("prefix_bits", prefix_bits, 2 * bits)
+    size = 4 ** checked_count("bits", bits, MAX_BITS)
+    cells = 2 ** checked_count("prefix_bits", prefix_bits, 2 * bits)
     count = checked_count("count", count, cells)
     width = size // cells
     mean = Calculate("mean", Filter("reading"))

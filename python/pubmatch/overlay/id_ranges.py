@@ -6,34 +6,11 @@ import operator
 from collections.abc import Iterable
 
 from pubmatch.errors import ArgumentError, ArgumentTypeError
+from pubmatch.overlay.zorder import MAX_BITS
 
-__all__ = ["MAX_BITS", "IdRange", "checked_bits", "maximal_runs"]
+__all__ = ["IdRange", "maximal_runs"]
 
 IdRange = tuple[int, int]
-
-MAX_BITS = 31
-"""Bits per axis; ids fit int64."""
-
-
-def checked_bits(bits: int) -> int:
-    """`bits` per axis, if ids of that many fit.
-
-    Examples
-    --------
-    >>> checked_bits(8)
-    8
-    >>> checked_bits(40)
-    Traceback (most recent call last):
-    ...
-    pubmatch.errors.ArgumentError: bits must be from 1 to 31, got 40
-    """
-    try:
-        value = operator.index(bits)
-    except TypeError:
-        raise ArgumentTypeError(f"bits must be a whole number, got {bits!r}") from None
-    if not 1 <= value <= MAX_BITS:
-        raise ArgumentError(f"bits must be from 1 to {MAX_BITS}, got {value}")
-    return value
 
 
 def maximal_runs(ranges: Iterable[tuple[int, int]], what: str = "ranges") -> tuple[IdRange, ...]:

@@ -11,13 +11,14 @@ from pubmatch.arrays import checked_count, checked_integer, checked_number
 from pubmatch.errors import ArgumentError, ArgumentTypeError
 from pubmatch.overlay import balance as balancing
 from pubmatch.overlay import churn, moving_area
-from pubmatch.overlay.id_ranges import checked_bits, maximal_runs
+from pubmatch.overlay.id_ranges import maximal_runs
 from pubmatch.overlay.node_table import NodeTable
 from pubmatch.overlay.placement import place, plan, resolved_ranges
 from pubmatch.overlay.publisher_coverage import PublisherCoverage
 from pubmatch.overlay.subscription import Area, Subscription, checked_area
 from pubmatch.overlay.transfer_state import Rates, TransferState
 from pubmatch.overlay.transfer_tree import Flow, Joint, TransferTree, TreeView
+from pubmatch.overlay.zorder import MAX_BITS
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -128,7 +129,7 @@ class TransferNetwork:
         given = publishers if isinstance(publishers, Mapping) else {READING: publishers}
         network = cls.__new__(cls)
         rates = Rates(pub_rate, rate_fil, rate_calc, threshold)
-        network._begin(nodes, given, checked_bits(bits), rates, policy, max_ranges)
+        network._begin(nodes, given, checked_count("bits", bits, MAX_BITS), rates, policy, max_ranges)
         return network
 
     def _begin(
