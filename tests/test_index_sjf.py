@@ -41,6 +41,20 @@ def test_an_event_with_matches_has_a_path_on_every_level(index: pm.Index, points
     assert (default >= 0).all()
 
 
+@pytest.mark.parametrize("dims", [2, 3, 4])
+def test_the_default_estimate_is_the_one_that_match_orders_by(dims: int) -> None:
+    boxes = oracle.make_boxes("uniform", 1500, dims)
+    events = oracle.make_points(*boxes, 150)
+    index = pm.Index.build(*boxes)
+    estimate = index.estimate(events)
+    result = index.match(events, order="sjf", level="auto")
+    assert (np.diff(estimate[result.order]) >= 0).all()
+    if index.stats()["node_kernel"] == "compare":  # bitmap nodes have an estimate of their own at level 1
+        assert estimate.tolist() == index.estimate(events, level=result.level).tolist()
+    else:
+        assert len(set(estimate.tolist())) > 1
+
+
 def test_paths_end_in_dead_space(index: pm.Index) -> None:
     assert index.height > 1
     far = np.full((2, 4), 1e9)
