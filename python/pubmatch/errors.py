@@ -43,19 +43,19 @@ class ArgumentTypeError(PubmatchError, TypeError):
 
 
 class FormatError(PubmatchError):
-    """A file or buffer is not an index this release can read: foreign, newer, truncated or corrupted."""
+    """A file or buffer is not what this release can read: foreign, newer, truncated or corrupted."""
 
 
 class FileAccessError(FormatError, OSError):
-    """The operating system refused to open, read or write an index file; see `errno` and `filename`."""
+    """The operating system refused to open, read or write a file, whatever it holds; see `errno` and `filename`."""
 
 
 class MissingFileError(FileAccessError, FileNotFoundError):
-    """The index file, or the directory it should be written to, does not exist."""
+    """The file, or the directory it should be written to, does not exist."""
 
 
 class CorruptIndexError(PubmatchError):
-    """`Index.check` found a structure that contradicts itself."""
+    """`Index.check` found nodes that contradict each other, or not those that the file was saved with."""
 
 
 class SchemaError(PubmatchError, ValueError):

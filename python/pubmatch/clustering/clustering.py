@@ -34,7 +34,9 @@ class Clustering:
     strategy : str
         "1": no false positives, connections without limit. "2": few clusters. "3" and "3.1": as "1" while
         connections last, then as "2". "4": by cost, with the fewest false positives of the last three.
-        Strategies 1 and 2 do not look at the number of connections.
+        Strategies 1 and 2 do not look at the number of connections. The default is "3.1", the best of the
+        thesis: a join stays cheap among very many publishers. Where connections are limited, and a join may
+        cost several times as much, "4" is the better choice.
     order : str
         The order in which strategies 3 and 3.1 look at clusters: "descending" by the number of combinations,
         of equal ones the oldest first, or "random".

@@ -322,6 +322,7 @@ def overlay(
     Examples
     --------
     pubmatch bench overlay --quick
+    pubmatch bench overlay --json overlay.json
     """
     try:
         from pubmatch_bench import overlay as bench
