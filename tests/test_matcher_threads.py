@@ -89,7 +89,7 @@ def test_new_labels_never_mislead_a_reader(reader: str) -> None:
 
 
 def test_replacing_and_rebuilding_beside_readers() -> None:
-    """A key is always there with its old filter or its new one, never with both, whatever is rebuilt meanwhile.
+    """A key is there with its old filter or its new one, never with both, whatever is rebuilt meanwhile.
 
     Every filter of "key" matches the event, so a reader finds the key once.
     """

@@ -47,7 +47,7 @@ class FormatError(PubmatchError):
 
 
 class FileAccessError(FormatError, OSError):
-    """The operating system refused to open, read or write a file, whatever it holds; see `errno` and `filename`."""
+    """The operating system refused to open, read or write a file of any kind; see `errno` and `filename`."""
 
 
 class MissingFileError(FileAccessError, FileNotFoundError):
