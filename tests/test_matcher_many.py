@@ -330,3 +330,18 @@ def test_collect() -> None:
     assert matcher.keys() == ["old", "good", "multi"]
     assert [sorted(keys) for keys in matcher.match({"price": [1.0, 7.0]})] == [["good"], ["multi", "old"]]
     assert matcher.subscribe_many({"key": [1], "filter": ["TRUE"]}, on_error="collect").num_rows == 0
+
+
+@pytest.mark.parametrize("literal", ["1\uff12", "\u0663", "1e\u0663"])
+def test_what_only_python_takes_for_a_number(literal: str) -> None:
+    matcher = Matcher(Schema(price=Number()))
+    text = f"price < {literal}"
+    with pytest.raises(PubmatchError) as alone:
+        matcher.subscribe("a", text)
+    filters = [f"price < {number}" for number in range(299)]
+    table = {"key": list(range(300)), "filter": [*filters[:150], text, *filters[150:]]}
+    with pytest.raises(type(alone.value)) as among_many:
+        matcher.subscribe_many(pa.table(table))
+    told = str(alone.value).removeprefix("subscription 'a': ")
+    assert str(among_many.value) == f"row 150, key 150: {told}"
+    assert not len(matcher)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["LiteralColumns"]
 
 _FEW = 256  # rows that are not worth an Arrow array
+# What the parser takes for a number; Python's own `float` also takes digits of other scripts and underscores.
+_NUMBER = re.compile(r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 class LiteralColumns:
@@ -77,7 +80,4 @@ def _cast(column: Any) -> NDArray[np.float64] | None:
 
 
 def _float(literal: str) -> float:
-    try:
-        return float(literal)
-    except ValueError:
-        return math.nan
+    return float(literal) if _NUMBER.fullmatch(literal) else math.nan
