@@ -88,6 +88,33 @@ def test_damaged_events(run: Any, tmp_path: Path, suffix: str, content: bytes) -
     assert refused_with(run("key,filter\n1,x > 0\n", events), tmp_path, f"events.{suffix}")
 
 
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"null\n", 1),
+        (b"\xef\xbb\xbfnull", 1),
+        (b'{"x": 1}\n\n \tnull\r\n{"x": 2}\n', 3),
+        (b'{"x": 1, "s": "\\"} null"} null\n', 1),
+        (b'{"x": 1}\n' * 200_000 + b"null\n", 200_001),
+        (b'{"x": 1}\n3\n', 2),
+    ],
+)
+def test_a_line_of_json_that_is_no_object(run: Any, tmp_path: Path, content: bytes, line: int) -> None:
+    events = tmp_path / "events.jsonl"
+    events.write_bytes(content)
+    answer = run("key,filter\n1,x > 0\n", events)
+    assert refused_with(answer, tmp_path, f"events.jsonl: line {line}: expected an object")
+
+
+def test_objects_that_only_look_strange(tmp_path: Path) -> None:
+    file = tmp_path / "events.jsonl"
+    file.write_bytes(
+        b'\xef\xbb\xbf\r\n  {"s": "} null", "x": {"y": null}}\r\n\r\n'
+        b'{"s":\nnull, "x": {"y": 1} }{"s": "}\\""}\n'
+    )
+    assert open_table(file).read().column("s").to_pylist() == ["} null", None, '}"']
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 def test_a_file_damaged_in_the_middle(run: Any, tmp_path: Path, suffix: str) -> None:
     events = write(tmp_path / f"events.{suffix}", {"x": np.random.default_rng(0).random(50_000)})

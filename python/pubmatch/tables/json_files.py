@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,6 +20,12 @@ if TYPE_CHECKING:
 __all__ = ["JsonReader"]
 
 BLOCK_BYTES = 1 << 20
+
+# Between objects there is nothing but space: what else stands at the beginning or behind a brace, unless it
+# goes on with the object around, is a value of its own. Strings may hold braces, so they are emptied first
+# where anything is found.
+_NO_OBJECT = re.compile(rb"(?:\A(?:\xef\xbb\xbf)?+|\})\s*([^\s{},\]])")
+_STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 class JsonReader(TableReader):
@@ -55,12 +62,22 @@ class JsonReader(TableReader):
             yield from self._parsed(line, block, options).select(columns).to_batches()
 
     def _parsed(self, line: int, block: bytes, options: json.ParseOptions) -> pa.Table:
+        self._check_objects(line, block)
         # One block, for an object must not lie across two.
         whole = json.ReadOptions(block_size=len(block) + 1)
         try:
             return json.read_json(io.BytesIO(block), whole, options)
         except pa.ArrowException as error:
             raise FormatError(f"{self.path}: in the lines from {line}: {error}") from None
+
+    def _check_objects(self, line: int, block: bytes) -> None:
+        """Refuse what is no object: pyarrow takes a null for an event, and crashes if all lines are such."""
+        if _NO_OBJECT.search(block) is None:
+            return
+        found = _NO_OBJECT.search(bare := _STRING.sub(b'""', block))
+        if found is not None:
+            number = line + bare.count(b"\n", 0, found.start(1))
+            raise FormatError(f"{self.path}: line {number}: expected an object, which begins with {{")
 
     def _blocks(self) -> Iterator[tuple[int, bytes]]:
         """Whole lines, about `BLOCK_BYTES` at a time, and the number of the first of them."""
