@@ -16,6 +16,7 @@ import typer
 
 import pubmatch as pm
 from pubmatch.cli import app, main, output
+from pubmatch.whole_files import whole_file
 
 
 @pytest.fixture
@@ -173,7 +174,7 @@ def test_json_replaces_the_file_whole(cli, index_file, tmp_path):
 def test_a_failed_write_leaves_nothing(tmp_path):
     target = tmp_path / "x.json"
     target.write_text("old")
-    with contextlib.suppress(KeyboardInterrupt), output.whole_file(target) as file:
+    with contextlib.suppress(KeyboardInterrupt), whole_file(target) as file:
         file.write(b"half")
         raise KeyboardInterrupt
     assert target.read_text() == "old"
@@ -183,7 +184,7 @@ def test_a_failed_write_leaves_nothing(tmp_path):
 def test_new_files_follow_the_umask(tmp_path):
     before = os.umask(0o027)
     try:
-        with output.whole_file(tmp_path / "x") as file:
+        with whole_file(tmp_path / "x") as file:
             file.write(b"1")
         assert (tmp_path / "x").stat().st_mode & 0o777 == 0o640
         assert os.umask(0o027) == 0o027
@@ -429,7 +430,7 @@ def test_a_device_or_pipe_is_written_to_and_not_replaced(tmp_path: pathlib.Path)
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        with output.whole_file(pipe) as file:
+        with whole_file(pipe) as file:
             file.write(b"told")
         assert os.read(reader, 10) == b"told"
     finally:

@@ -243,3 +243,20 @@ def test_a_device_needs_no_writable_directory(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(os, "access", lambda path, mode: False)
     with pytest.raises(CommandError, match="/dev/null: is not writable"):
         writable_file(Path("/dev/null"))
+
+
+def test_a_link_is_judged_by_where_it_leads(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path / "none" / "file")
+    with pytest.raises(CommandError, match=r"link: there is no directory .*none"):
+        writable_file(link)
+    (tmp_path / "none").mkdir()
+    assert writable_file(link) == link
+
+
+def test_a_file_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: path != file)  # as for whoever is not root
+    with pytest.raises(CommandError, match="file: is not writable"):
+        writable_file(file)

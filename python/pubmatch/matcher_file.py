@@ -14,9 +14,7 @@ import io
 import json
 import os
 import struct
-import tempfile
 import zlib
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -29,6 +27,7 @@ from pubmatch.index import Index
 from pubmatch.keys import FIRST_SHARED, KeyTable, checked_keys
 from pubmatch.schema import Category, Schema
 from pubmatch.subscriptions import Later, Snapshot, Subscriptions, collector_paused
+from pubmatch.whole_files import replace_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,35 +50,8 @@ _SECTIONS = (
 
 def write_matcher(subscriptions: Subscriptions, path: str | os.PathLike[str]) -> None:
     """Write all of a matcher to `path`: to a temporary name, synced, then renamed."""
-    name = checked_path(path)
-    data = matcher_bytes(subscriptions)
-    target = os.path.realpath(name)
-    temporary = None
-    try:
-        if os.path.exists(target) and not os.path.isfile(target):
-            with open(
-                target, "wb", buffering=0
-            ) as device:  # a directory refuses; a rename would replace a device
-                device.write(data)
-            return
-        mode = os.stat(target).st_mode & 0o7777 if os.path.exists(target) else 0o666 & ~_umask()
-        if os.path.exists(target) and not os.access(target, os.W_OK):
-            raise PermissionError(13, "Permission denied")
-        descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".", suffix=".tmp")
-        with open(descriptor, "wb") as file:
-            os.fchmod(file.fileno(), mode)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-        temporary = None
-        _sync_directory(os.path.dirname(target))
-    except OSError as error:
-        raise file_access_error(error, name) from None
-    finally:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)
+    name = checked_path(path)  # before long work
+    replace_file(name, matcher_bytes(subscriptions))
 
 
 def is_matcher_file(path: str | os.PathLike[str]) -> bool:
@@ -267,19 +239,3 @@ def _int64(data: bytes) -> NDArray[np.int64]:
 
 def _json(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _sync_directory(directory: str) -> None:
-    """Make the new name last; a directory that cannot be opened or synced is left to the system."""
-    with suppress(OSError):
-        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -82,7 +82,7 @@ def match_files(job: MatchJob, master: str | None, notify: Notify) -> dict[str, 
         Takes what is being done and the fraction done.
     """
     from pubmatch.cli.match_job import naming, open_job, summary_of, write_refused
-    from pubmatch.cli.output import whole_file
+    from pubmatch.whole_files import whole_file
 
     opened = open_job(job, notify)
     notify("start Spark", 0.0)

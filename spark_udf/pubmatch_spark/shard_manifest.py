@@ -13,9 +13,7 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 import zipfile
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +22,7 @@ import numpy as np
 from pubmatch.encoding.labels import Labels
 from pubmatch.errors import FormatError, PubmatchError, file_access_error
 from pubmatch.schema import Category, Schema
+from pubmatch.whole_files import replace_file
 from pubmatch_spark.publish import checked_root, ref_of
 from pubmatch_spark.routing import Routing
 
@@ -127,8 +126,8 @@ class ShardManifest:
             "routing": hashlib.sha256(data).hexdigest(),
             "shards": [asdict(shard) for shard in self.shards],
         }
-        _write(os.path.join(self.path, _ROUTING), data)
-        _write(os.path.join(self.path, _MANIFEST), json.dumps(document, indent=1).encode())
+        replace_file(os.path.join(self.path, _ROUTING), data)
+        replace_file(os.path.join(self.path, _MANIFEST), json.dumps(document, indent=1).encode())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> ShardManifest:
@@ -167,23 +166,3 @@ class ShardManifest:
         arrays = np.load(io.BytesIO(data), allow_pickle=False)
         routing = Routing(schema, labels, arrays["lower"], arrays["upper"], arrays["shard_of"], len(shards))
         return cls(root, document["by"], document["key_type"], schema, shards, routing)
-
-
-def _write(path: str, data: bytes) -> None:
-    """Write a file under a temporary name, sync and rename it."""
-    temporary = None
-    try:
-        descriptor, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".")
-        with open(descriptor, "wb") as file:
-            os.fchmod(file.fileno(), 0o644)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        temporary = None
-    except OSError as error:
-        raise file_access_error(error, path) from None
-    finally:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import uuid
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from pubmatch.errors import ArgumentError, FormatError, PubmatchError, file_access_error
+from pubmatch.whole_files import replace_file
 from pubmatch_spark.publish import latest, ref_of
 
 if TYPE_CHECKING:
@@ -174,27 +174,7 @@ def _check_unused(out: str, mark: str) -> None:
 
 def write_json(path: str, document: dict[str, Any]) -> None:
     """Write a small file that lasts: under a temporary name, synced, then renamed, and the name synced."""
-    directory = os.path.dirname(path)
-    temporary = None
-    try:
-        descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=".")
-        with open(descriptor, "w", encoding="utf-8") as file:
-            json.dump(document, file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-        temporary = None
-        place = os.open(directory, os.O_RDONLY)
-        try:
-            os.fsync(place)
-        finally:
-            os.close(place)
-    except OSError as error:
-        raise file_access_error(error, path) from None
-    finally:
-        if temporary is not None:
-            with suppress(OSError):
-                os.unlink(temporary)
+    replace_file(path, json.dumps(document).encode())
 
 
 def _load(path: str) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from pubmatch.cli.batch_matching import Totals
 from pubmatch.cli.match_job import MatchJob, naming, open_job, summary_of, write_refused
-from pubmatch.cli.output import whole_file
 from pubmatch.tables import format_of, table_writer
+from pubmatch.whole_files import whole_file
 
 if TYPE_CHECKING:
     from pubmatch.cli.match_job import Notify, OpenedJob

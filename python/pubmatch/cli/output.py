@@ -1,4 +1,4 @@
-"""What commands have in common: tables, `--json`, progress bars, files that appear whole or not at all."""
+"""What commands have in common: tables, `--json`, progress bars, files checked before long work."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import contextlib
 import json
 import os
 import sys
-import tempfile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+
+from pubmatch.whole_files import replace_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -47,10 +48,13 @@ def writable_file(path: Path | None) -> Path | None:
         if not os.access(path, os.W_OK):
             raise CommandError(f"{path}: is not writable")
         return path
-    if not path.parent.is_dir():
-        raise CommandError(f"{path}: there is no directory {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise CommandError(f"{path}: directory {path.parent} is not writable")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise CommandError(f"{path}: is not writable")
+    parent = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
+    if not parent.is_dir():
+        raise CommandError(f"{path}: there is no directory {parent}")
+    if not os.access(parent, os.W_OK):
+        raise CommandError(f"{path}: directory {parent} is not writable")
     return path
 
 
@@ -72,36 +76,6 @@ JsonOption = Annotated[
 ]
 
 
-@contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a temporary file that takes the name `path` if the block ends well, and vanishes if not.
-
-    What is there and is no regular file, such as /dev/stdout or a pipe, is written to as it is.
-    """
-    if path.exists() and not path.is_file():
-        with path.open("wb") as device:
-            yield device
-        return
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-        partial = Path(file.name)
-        try:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-            partial.chmod(0o666 & ~_umask())
-            partial.replace(path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
-
-
-def _umask() -> int:
-    # The mask can only be read by setting it; temporary files ignore it and are private.
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
 def finish(result: dict[str, Any], json_file: Path | None, *shown: RenderableType) -> None:
     """Show a result and write it to the file that `--json` named."""
     terminal = sys.stdout.isatty()
@@ -109,8 +83,7 @@ def finish(result: dict[str, Any], json_file: Path | None, *shown: RenderableTyp
     for part in shown:
         console.print(part)
     if json_file is not None:
-        with whole_file(json_file) as file:
-            file.write(json.dumps(result, indent=2, allow_nan=False).encode() + b"\n")
+        replace_file(json_file, json.dumps(result, indent=2, allow_nan=False).encode() + b"\n")
 
 
 @contextlib.contextmanager

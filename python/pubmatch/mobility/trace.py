@@ -19,6 +19,7 @@ from pubmatch.arrays import checked_number, checked_path
 from pubmatch.errors import FormatError, file_access_error
 from pubmatch.mobility.topology import Topology
 from pubmatch.mobility.walks import Walk
+from pubmatch.whole_files import replace_file
 
 __all__ = ["Move", "Trace", "TraceError", "read_trace"]
 
@@ -94,14 +95,17 @@ class Trace:
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Write the CSV file that `read_trace` reads."""
+        name = checked_path(path)
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(HEADER)
         writer.writerows((repr(move.time_s), move.publisher, move.broker) for move in self._moves)
         try:
-            Path(path).write_text(text.getvalue(), encoding="utf-8")
-        except OSError as error:
-            raise file_access_error(error, str(path)) from error
+            data = text.getvalue().encode()
+        except UnicodeEncodeError as error:
+            line, wrong = error.object.count("\n", 0, error.start) + 1, error.object[error.start]
+            raise TraceError(f"{name}, line {line}: UTF-8 cannot hold {wrong!r}") from None
+        replace_file(name, data)
 
     def walks(self, topology: Topology, away_s: float) -> list[Walk]:
         """Turn the trace into walks between a topology's brokers.

@@ -15,9 +15,9 @@ from pubmatch.cli.output import (
     check_files,
     finish,
     progress,
-    whole_file,
     writable_file,
 )
+from pubmatch.whole_files import whole_file
 
 _FLIGHT_FILTERS = 10_000
 _WORKLOAD_EVENTS = 1024

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pubmatch.cli.output import CommandError, JsonOption, finish, progress, whole_file, writable_file
+from pubmatch.cli.output import CommandError, JsonOption, finish, progress, writable_file
+from pubmatch.whole_files import whole_file
 
 if TYPE_CHECKING:
     from pubmatch.schema import Schema

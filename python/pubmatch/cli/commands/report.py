@@ -13,9 +13,9 @@ from pubmatch.cli.output import (
     check_files,
     finish,
     progress,
-    whole_file,
     writable_file,
 )
+from pubmatch.whole_files import replace_file
 
 
 def register(app: typer.Typer) -> None:
@@ -59,8 +59,7 @@ def report(
         except NoRecordsError as error:
             raise CommandError(str(error)) from error
         notify("write", 0.9)
-        with whole_file(out) as file:
-            file.write(page.encode())
+        replace_file(out, page.encode())
     plots = sum(section["plots"] for section in summary["sections"])
     left_out = [f"left out: {entry['record']}: {entry['reason']}" for entry in summary["left_out"]]
     finish({**summary, "out": str(out)}, json_file, *left_out, f"{out}: {plots} plots")

@@ -18,9 +18,9 @@ from pubmatch.cli.output import (
     check_files,
     finish,
     progress,
-    whole_file,
     writable_file,
 )
+from pubmatch.whole_files import replace_file
 
 Draw = Callable[[dict[str, Any], Path], list[Path]]
 
@@ -144,8 +144,7 @@ def overlay(
         report = experiment.run(plan, notify)
     more = []
     if map_file is not None:
-        with whole_file(map_file) as file:
-            file.write(overlay_map.map_page(plan).encode())
+        replace_file(map_file, overlay_map.map_page(plan).encode())
         more.append(f"the map is {map_file}")
     _publish(report, "Claims of the overlay paper", overlay_figures.draw, out, json_file, *more)
 
@@ -200,8 +199,7 @@ def _publish(
     from pubmatch_bench.tables import header
 
     record = out / f"{report['name']}.json"
-    with whole_file(record) as file:
-        file.write(json.dumps(report, indent=2, allow_nan=False).encode() + b"\n")
+    replace_file(record, json.dumps(report, indent=2, allow_nan=False).encode() + b"\n")
     pictures = draw(report, out)
     where = ", ".join([f"{record.name} and {len(pictures)} pictures are in {out}", *more])
     finish(report, json_file, header(report), claim_table(report["claims"], title), where)
