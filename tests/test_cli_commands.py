@@ -157,6 +157,11 @@ def test_a_json_file_that_cannot_be_written_is_bad_input(
     "words",
     [
         "index build boxes.npz --out boxes.npz",
+        "publish --subscriptions boxes.csv --out versions --refused boxes.csv",
+        "publish --subscriptions boxes.csv --out versions --json link.csv",
+        "publish --subscriptions s.csv --out versions --events boxes.csv --refused boxes.csv",
+        "publish --subscriptions s.csv --out versions --schema boxes.csv --json boxes.csv",
+        "publish --subscriptions s.csv --out versions --refused r.csv --json r.csv",
         "index build boxes.npz --out new.pubmatch --json boxes.npz",
         "index build boxes.npz --out new.pubmatch --json new.pubmatch",
         "index build boxes.csv --out link.csv",
@@ -186,6 +191,19 @@ def test_no_file_is_written_over(
     assert printed.out == ""
     assert re.fullmatch(r"pubmatch: .*: is named twice; the file would be written over\n", printed.err)
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_publish_looks_at_a_suffix_before_it_publishes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("alerts.csv").write_text("key,filter\n1,x > 0\n")
+    Path("events.csv").write_text("x\n1\n")
+    words = "publish --subscriptions alerts.csv --events events.csv --out versions --refused refused.xlsx"
+    assert main(words.split()) == 2
+    printed = capsys.readouterr()
+    assert re.fullmatch(r"pubmatch: refused\.xlsx: .*\n", printed.err)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alerts.csv", "events.csv"]
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:

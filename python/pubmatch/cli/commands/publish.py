@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pubmatch.cli.output import CommandError, JsonOption, finish, progress, writable_file
+from pubmatch.cli.output import CommandError, JsonOption, check_files, finish, progress, writable_file
 from pubmatch.whole_files import whole_file
 
 if TYPE_CHECKING:
@@ -55,12 +55,16 @@ def publish(
     try:
         from pubmatch.cli.event_files import open_events
         from pubmatch.cli.match_job import read_schema, subscribed, write_refused
+        from pubmatch.tables import format_of
         from pubmatch_spark import publish as publish_version
         from pubmatch_spark import versions
     except ModuleNotFoundError as error:
         raise CommandError(f"publish needs {error.name}: pip install 'pubmatch[sql]'") from None
     if schema is not None and events is not None:
         raise CommandError("--schema and --events both tell the schema; give one of them")
+    check_files([subscriptions, schema, events], [refused, json_file])
+    if refused is not None:
+        format_of(refused)  # before long work, not after it
     known = versions(out)
     given = read_schema(schema) if schema is not None else None if events is not None else _last_schema(out)
     sample = None if events is None else open_events(events, None, None)
