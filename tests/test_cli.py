@@ -192,6 +192,24 @@ def test_new_files_follow_the_umask(tmp_path):
         os.umask(before)
 
 
+def test_brackets_are_no_markup(capsys):
+    from rich.table import Table
+
+    table = Table("[bold]", title="a [/b]")
+    table.add_row("x[red]y", "[/]")
+    output.finish({}, None, "[/none] of [dim]", table)
+    printed = capsys.readouterr().out
+    for text in ("[/none] of [dim]", "[bold]", "a [/b]", "x[red]y", "[/]"):
+        assert text in printed
+
+
+def test_brackets_in_what_is_being_done(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with output.progress("match") as notify:
+        notify("[/b] of [red]", 0.5)
+    assert "match: [/b] of [red]" in capsys.readouterr().err
+
+
 def test_output_to_a_pipe_has_no_colours(cli, index_file):
     _, out, _ = cli("index", "info", index_file)
     assert "\x1b" not in out

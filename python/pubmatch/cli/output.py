@@ -79,7 +79,7 @@ JsonOption = Annotated[
 def finish(result: dict[str, Any], json_file: Path | None, *shown: RenderableType) -> None:
     """Show a result and write it to the file that `--json` named."""
     terminal = sys.stdout.isatty()
-    console = Console(width=None if terminal else _PIPE_WIDTH, highlight=False, emoji=False)
+    console = Console(width=None if terminal else _PIPE_WIDTH, highlight=False, emoji=False, markup=False)
     for part in shown:
         console.print(part)
     if json_file is not None:
@@ -94,7 +94,7 @@ def progress(title: str) -> Iterator[Callable[[str, float], None]]:
         return
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
     # No refreshing in the background: its thread would run in the middle of what a benchmark times.
     with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
         task = bar.add_task(title, total=1.0)
