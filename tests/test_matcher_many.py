@@ -345,3 +345,37 @@ def test_what_only_python_takes_for_a_number(literal: str) -> None:
     told = str(alone.value).removeprefix("subscription 'a': ")
     assert str(among_many.value) == f"row 150, key 150: {told}"
     assert not len(matcher)
+
+
+NO_TEXT = [b"IBM"] * 300 + [b"\xff"]
+
+
+@pytest.mark.parametrize("rows", [slice(298, 301), slice(0, 301)])
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), "dictionary"])
+@pytest.mark.parametrize("column", ["key", "filter", "symbol_min"])
+def test_strings_that_are_not_utf8(column: str, kind: Any, rows: slice) -> None:
+    count = len(NO_TEXT[rows])
+    bad = pa.array(NO_TEXT[rows]).view(pa.string())
+    texts = [f"symbol = '{number}'" for number in range(count)]
+    if column == "filter":
+        quoted = [text.encode().replace(b"'0'", b"'\xff'") for text in reversed(texts)]
+        bad = pa.array(quoted).view(pa.string())
+    bad = bad.dictionary_encode() if kind == "dictionary" else bad.cast(kind)
+    table: dict[str, Any] = {"key": list(range(count)), "filter": texts}
+    if column == "symbol_min":
+        del table["filter"]
+    table[column] = bad
+    matcher = Matcher(Schema(symbol=Category()))
+    with pytest.raises(SchemaError, match=f"column '{column}' is not UTF-8 at row {count - 1}"):
+        matcher.subscribe_many(pa.table(table))
+    assert not len(matcher)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), "dictionary"])
+def test_events_that_are_not_utf8(kind: Any) -> None:
+    bad = pa.array(NO_TEXT).view(pa.string())
+    bad = bad.dictionary_encode() if kind == "dictionary" else bad.cast(kind)
+    matcher = Matcher(Schema(symbol=Category()))
+    matcher.subscribe(1, "symbol = 'IBM'")
+    with pytest.raises(SchemaError, match="column 'symbol' is not UTF-8 at row 300"):
+        matcher.match(pa.table({"symbol": bad}))

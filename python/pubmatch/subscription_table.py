@@ -136,7 +136,7 @@ def read_subscriptions(table: Any, key: str, filter: str, schema: Schema) -> Sub
     rows, columns = table_columns(table, None, "table")
     if key not in columns:
         raise ArgumentError(f"table has no column {key!r} of keys; its columns are {_listed(columns)}")
-    keys = _keys(_objects(columns.pop(key)))
+    keys = _keys(_objects(columns.pop(key), key))
     bounds = {f"{name}_{side}": (name, side) for name in schema.names for side in ("min", "max")}
     if filter in columns:
         both = [name for name in columns if name in bounds and name != filter]
@@ -144,7 +144,7 @@ def read_subscriptions(table: Any, key: str, filter: str, schema: Schema) -> Sub
             raise ArgumentError(
                 f"table has the column {filter!r} of filters and the column {both[0]!r} of bounds"
             )
-        return SubscriptionTable(keys, *_filter_texts(columns[filter]))
+        return SubscriptionTable(keys, *_filter_texts(columns[filter], filter))
     for name in columns:
         if name not in bounds:
             raise ArgumentError(
@@ -187,13 +187,18 @@ def _listed(columns: dict[str, Any]) -> str:
     return ", ".join(map(repr, columns)) or "none"
 
 
-def _objects(values: Any) -> list[Any]:
+def _objects(values: Any, name: str) -> list[Any]:
     """A column's values as Python objects, None where missing."""
     if isinstance(values, list | tuple):
         return list(values)
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(values, method):
-            found: list[Any] = getattr(values, method)()
+            try:
+                found: list[Any] = getattr(values, method)()
+            except UnicodeDecodeError:  # only Arrow's strings can fail so
+                from pubmatch.encoding.arrow_columns import not_utf8, one_chunk
+
+                raise not_utf8(one_chunk(values, name), name) from None
             return found
     return list(values)
 
@@ -212,12 +217,12 @@ def _key(value: Any) -> Key | _BadKey:
         return _BadKey(value, error)
 
 
-def _filter_texts(values: Any) -> tuple[FilterTexts, dict[int, PubmatchError]]:
+def _filter_texts(values: Any, name: str) -> tuple[FilterTexts, dict[int, PubmatchError]]:
     """The filters of a column, and the errors of those that are none, in whose place there is any other."""
-    column = _text_column(values)
+    column = _text_column(values, name)
     if column is not None:
         return split_column(column), {}
-    texts = _objects(values)
+    texts = _objects(values, name)
     errors: dict[int, PubmatchError] = {}
     for row, text in enumerate(texts):
         error = _text_error(text)
@@ -227,7 +232,7 @@ def _filter_texts(values: Any) -> tuple[FilterTexts, dict[int, PubmatchError]]:
     return split_texts(texts), errors
 
 
-def _text_column(values: Any) -> pa.Array | None:
+def _text_column(values: Any, name: str) -> pa.Array | None:
     """An Arrow column of texts, each of which can be split; None for others."""
     if type(values).__module__.partition(".")[0] != "pyarrow":
         return None
@@ -238,9 +243,14 @@ def _text_column(values: Any) -> pa.Array | None:
         return None
     if values.null_count or pc.any(pc.match_substring(values, MARK)).as_py():
         return None
-    from pubmatch.encoding.arrow_columns import one_chunk
+    from pubmatch.encoding.arrow_columns import not_utf8, one_chunk
 
-    return one_chunk(values.cast(pa.large_string()), "filter")
+    column = one_chunk(values.cast(pa.large_string()), name)
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        raise not_utf8(column, name) from None
+    return column
 
 
 def _text_error(text: Any) -> FilterError | None:

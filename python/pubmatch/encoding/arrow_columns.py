@@ -13,7 +13,7 @@ from pubmatch.errors import SchemaError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["arrow_column", "one_chunk"]
+__all__ = ["arrow_column", "not_utf8", "one_chunk"]
 
 _MICROSECONDS = {"s": 1_000_000, "ms": 1_000, "us": 1}
 _DAY = 86_400_000_000
@@ -45,7 +45,7 @@ def arrow_column(values: Any, name: str) -> Column:
     if pa.types.is_dictionary(kind):
         return _from_dictionary(array, name)
     if _is_text(kind):
-        return _words(array.dictionary_encode(), str(kind))
+        return _words(array.dictionary_encode(), str(kind), name)
     return Column("other", str(kind), np.zeros(len(array)))
 
 
@@ -64,6 +64,23 @@ def one_chunk(values: Any, name: str) -> pa.Array:
         joined = values.combine_chunks()
         return joined if isinstance(joined, pa.Array) else pa.concat_arrays(joined.chunks)
     return values
+
+
+def not_utf8(values: pa.Array | pa.ChunkedArray, name: str) -> SchemaError:
+    r"""What is wrong with the column `name`, whose bytes Arrow calls strings and that are none.
+
+    Examples
+    --------
+    >>> strings = pa.array([b"IBM", b"\xff"]).view(pa.string())
+    >>> not_utf8(strings, "symbol")
+    SchemaError("column 'symbol' is not UTF-8 at row 1")
+    """
+    for row, value in enumerate(values):
+        try:
+            value.as_py()
+        except UnicodeDecodeError:
+            return SchemaError(f"column {name!r} is not UTF-8 at row {row}")
+    return SchemaError(f"column {name!r} is not UTF-8")  # a word that no row has
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -117,9 +134,13 @@ def _from_dictionary(array: pa.DictionaryArray, name: str) -> Column:
         # Look up only what occurs; and a null may hide inside a dictionary.
         texts = array.dictionary.cast(pa.large_string()).take(array.indices)
         array = texts.dictionary_encode()
-    return _words(array, str(kind))
+    return _words(array, str(kind), name)
 
 
-def _words(array: pa.DictionaryArray, type_name: str) -> Column:
+def _words(array: pa.DictionaryArray, type_name: str, name: str) -> Column:
     places = _filled(array.indices, 0).astype(np.int64, copy=False)
-    return Column("string", type_name, places, _missing(array.indices), array.dictionary.to_pylist())
+    try:
+        words = array.dictionary.to_pylist()
+    except UnicodeDecodeError:
+        raise not_utf8(array, name) from None
+    return Column("string", type_name, places, _missing(array.indices), words)
