@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import pickle
 import stat
+import threading
+import zlib
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -190,6 +193,51 @@ def test_wrong_lengths_are_found() -> None:
             matcher_from_bytes(data[:length])
     with pytest.raises(FormatError, match="more bytes than the head says"):
         matcher_from_bytes(data + b"\0")
+
+
+def with_rows(data: bytes, change: Callable[[list[Any]], Any]) -> bytes:
+    """A file whose head, checksum and all, tells the changed rows."""
+    magic, version, _, length = _START.unpack_from(data)
+    rows = json.loads(data[_START.size : _START.size + length])["sections"]
+    head = json.dumps({"sections": change(rows)}).encode()
+    start = _START.pack(magic, version, zlib.crc32(head), len(head))
+    return start + head + data[_START.size + length :]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda rows: 3, "no list"),
+        (lambda rows: [[]], r"the head has \[\]"),
+        (lambda rows: [3], "the head has 3"),
+        (lambda rows: [[[], 1, 1]], "the head has"),
+        (lambda rows: [[row[0], True, row[2]] for row in rows], "the head has"),
+        (lambda rows: [[row[0], 1.5, row[2]] for row in rows], "the head has"),
+        (lambda rows: [[row[0], -1, row[2]] for row in rows], "'schema' has -1 bytes"),
+        (lambda rows: [[row[0], 10**30, row[2]] for row in rows], "fewer than the"),
+        (lambda rows: [[row[0], 2**62, row[2]] for row in rows], "fewer than the"),
+        (lambda rows: [[row[0], 2**40, row[2]] for row in rows], "fewer than the"),
+        (lambda rows: rows[1:], "other sections"),
+    ],
+)
+def test_heads_that_lie(change: Callable[[list[Any]], Any], words: str, tmp_path: Path) -> None:
+    data = with_rows(matcher_bytes(small_matcher(3)._subscriptions), change)
+    with pytest.raises(FormatError, match=words):
+        matcher_from_bytes(data)
+    (tmp_path / "matcher").write_bytes(data)
+    with pytest.raises(FormatError, match=words):
+        Matcher.load(tmp_path / "matcher")
+
+
+def test_a_matcher_comes_through_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    matcher = small_matcher()
+    writer = threading.Thread(target=matcher.save, args=(pipe,))
+    writer.start()
+    loaded = Matcher.load(pipe)
+    writer.join()
+    assert_same(matcher, loaded)
 
 
 UNVERIFIED = """

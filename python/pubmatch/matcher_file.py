@@ -26,6 +26,7 @@ from pubmatch.filter_store import FilterStore, numbers_in
 from pubmatch.index import Index
 from pubmatch.keys import FIRST_SHARED, KeyTable, checked_keys
 from pubmatch.schema import Category, Schema
+from pubmatch.shown import shown
 from pubmatch.subscriptions import Later, Snapshot, Subscriptions, collector_paused
 from pubmatch.whole_files import replace_file
 
@@ -109,7 +110,7 @@ def _read(file: BinaryIO, verify: bool) -> Subscriptions:
             return _subscriptions(_split(file, verify))
     except (FormatError, OSError):
         raise
-    except (PubmatchError, ValueError, TypeError, KeyError, RecursionError) as error:
+    except (PubmatchError, ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
         raise FormatError(f"the matcher's sections contradict each other: {error}") from None
 
 
@@ -137,6 +138,8 @@ def _head(sections: dict[str, bytes]) -> bytes:
 
 def _split(file: BinaryIO, verify: bool) -> dict[str, bytes]:
     """The sections of a file whose head is sound and names exactly what follows."""
+    if not file.seekable():
+        file = io.BytesIO(file.read())
     start = file.read(_START.size)
     if len(start) < _START.size or not start.startswith(_MAGIC):
         raise FormatError("not a matcher file")
@@ -146,12 +149,10 @@ def _split(file: BinaryIO, verify: bool) -> dict[str, bytes]:
     head = file.read(length) if length <= _LONGEST_HEAD else b""
     if len(head) != length or zlib.crc32(head) != checksum:
         raise FormatError("the head is damaged")
-    rows = json.loads(head)["sections"]
-    if [row[0] for row in rows] != list(_SECTIONS):
-        raise FormatError("the head names other sections than this release knows")
+    rows = _checked_rows(json.loads(head)["sections"], _rest(file))
     sections = {}
     for name, size, checksum in rows:
-        section = file.read(size) if size > 0 else b""
+        section = file.read(size)
         if len(section) != size:
             raise FormatError(
                 f"the section {name!r} has {len(section)} bytes, which are not what the head says"
@@ -163,6 +164,31 @@ def _split(file: BinaryIO, verify: bool) -> dict[str, bytes]:
     if file.read(1):
         raise FormatError("there are more bytes than the head says")
     return sections
+
+
+def _checked_rows(rows: Any, rest: int) -> list[tuple[str, int, int]]:
+    """The head's rows (name, bytes, CRC-32), if the bytes behind the head can be what they describe."""
+    if not isinstance(rows, list):
+        raise FormatError("the head has no list of sections")
+    for row in rows:
+        if not isinstance(row, list) or list(map(type, row)) != [str, int, int]:
+            raise FormatError(f"the head has {shown(row)} for a section's name, bytes and checksum")
+        if row[1] < 0:
+            raise FormatError(f"the section {shown(row[0])} has {shown(row[1])} bytes in the head")
+    if [row[0] for row in rows] != list(_SECTIONS):
+        raise FormatError("the head names other sections than this release knows")
+    size = sum(row[1] for row in rows)
+    if size > rest:
+        raise FormatError(f"there are {rest} bytes of sections, fewer than the {shown(size)} the head says")
+    return [tuple(row) for row in rows]
+
+
+def _rest(file: BinaryIO) -> int:
+    """How many bytes are left to read."""
+    place = file.tell()
+    end = file.seek(0, os.SEEK_END)
+    file.seek(place)
+    return end - place
 
 
 def _subscriptions(sections: dict[str, bytes]) -> Subscriptions:
