@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,15 +140,26 @@ def run_stream(job: StreamJob, master: str | None, notify: Notify) -> dict[str, 
 
 
 def event_files(directory: str) -> list[Path]:
-    """The files of a directory and those below that the stream reads, the oldest first."""
+    """The files of a directory and those below that the stream reads, the oldest first.
+
+    A file that is gone by the time it is looked at is none, nor is a link that leads nowhere.
+    """
+    found = []
+    for path in _event_paths(directory):
+        with suppress(OSError):
+            found.append((path.stat().st_mtime_ns, path))
+    return [path for _, path in sorted(found)]
+
+
+def _event_paths(directory: str) -> Iterator[Path]:
+    """What is named like a file that the stream reads, in no order."""
     from pubmatch.tables import SUFFIXES
 
-    found = []
     for folder, folders, names in os.walk(directory):
         folders[:] = [name for name in folders if not name.startswith((".", "_"))]
-        found += [Path(folder, name) for name in names if not name.startswith((".", "_"))]
-    known = [path for path in found if path.suffix.lower() in SUFFIXES]
-    return sorted(known, key=lambda path: (path.stat().st_mtime_ns, path))
+        for name in names:
+            if not name.startswith((".", "_")) and os.path.splitext(name)[1].lower() in SUFFIXES:
+                yield Path(folder, name)
 
 
 def _wait_for_ids(
@@ -161,9 +173,13 @@ def _wait_for_ids(
     while known is None:
         files = event_files(job.events)
         if files:
-            return ids_in(
-                open_events(files[0], pins.current().schema, job.id_column), job.id_column, job.text_ids
-            )
+            try:
+                first = open_events(files[0], pins.current().schema, job.id_column)
+            except FileNotFoundError:
+                if files[0].exists():
+                    raise
+                continue  # it went since it was found
+            return ids_in(first, job.id_column, job.text_ids)
         if job.once:
             return None
         notify("wait for a first file", 0.0)
@@ -193,7 +209,8 @@ def _run(
     remember_ids(job.checkpoint, ids)
     try:
         while query.isActive and not stop.wait(_LOOK_S):
-            share = done.files / max(len(event_files(job.events)), done.files, 1)
+            known = sum(1 for _ in _event_paths(job.events))
+            share = done.files / max(known, done.files, 1)
             notify(f"{done.batches} batches, {done.files} files, {done.matches:,} matches", share)
         failure = query.exception()
         if failure is not None:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +25,7 @@ import pubmatch_spark as ps
 from pubmatch.cli import main
 from pubmatch.tables import open_table
 from pubmatch_bench.flights import SCHEMA, flight_events, flight_filters
+from pubmatch_spark import file_stream
 from pubmatch_spark.file_stream import event_files
 from pubmatch_spark.stream_ids import ids_in, remember_ids, remembered_ids
 
@@ -342,4 +344,16 @@ def test_event_files(tmp_path: Path) -> None:
         path.parent.mkdir(exist_ok=True)
         path.touch()
         os.utime(path, (place, place))
+    (tmp_path / "dangling.csv").symlink_to("nowhere")
     assert event_files(str(tmp_path)) == [tmp_path / name for name in ("b.csv", "a.PQ", "h/i.arrow")]
+
+
+def test_a_first_file_that_goes_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ps.publish(pm.Matcher(pm.Schema(x=pm.Number())), tmp_path / "versions", 1)
+    places = {name: str(tmp_path / name) for name in ("versions", "events", "out", "progress")}
+    job = file_stream.StreamJob(*places.values(), once=True)
+    found = [[tmp_path / "events" / "gone.csv"], []]
+    monkeypatch.setattr(file_stream, "event_files", lambda directory: found.pop(0))
+    pins = file_stream.VersionPins(job.checkpoint, job.subscriptions)
+    assert file_stream._wait_for_ids(job, pins, threading.Event(), lambda what, done: None) is None
+    assert found == []
