@@ -9,6 +9,7 @@ executors must see.
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import shutil
@@ -200,7 +201,7 @@ def match_range(work: _Work, part: _Range) -> pa.RecordBatch:
         if not _failed_before(work.folder, part.first):
             _write_rows(work, part, totals)
     except OSError as problem:
-        error = f"{problem.filename}: {problem.strerror}; executors must see the files of the job"
+        error = _told(problem, work.path)
     except PubmatchError as problem:
         error = str(problem)
     if error is not None:
@@ -213,6 +214,12 @@ def match_range(work: _Work, part: _Range) -> pa.RecordBatch:
             "error": pa.array([error], pa.string()),
         }
     )
+
+
+def _told(problem: OSError, path: Path) -> str:
+    """What the system said, and about which file; pyarrow tells no name apart from the message."""
+    what = f"{problem.filename or path}: {problem.strerror or problem}"
+    return f"{what}; executors must see the files of the job" if problem.errno == errno.ENOENT else what
 
 
 def _failed_before(folder: Path, first: int) -> bool:

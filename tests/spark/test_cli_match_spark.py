@@ -21,7 +21,7 @@ from pubmatch.cli.batch_matching import BatchMatching, Totals
 from pubmatch.cli.match_job import MatchJob
 from pubmatch.tables import open_table
 from pubmatch_bench.flights import flight_events, flight_filters
-from pubmatch_spark.file_match import _Range, _Work, match_files, match_range
+from pubmatch_spark.file_match import _Range, _told, _Work, match_files, match_range
 from pubmatch_spark.file_rows import count_rows, read_rows, seekable
 from pubmatch_spark.own_session import own_session, reason_in
 
@@ -198,6 +198,13 @@ def test_after_a_failure_later_ranges_are_left_out(tmp_path: Path) -> None:
     gone = match_range(work, _Range(0, 0, 1)).to_pylist()[0]["error"]
     assert "No such file" in gone
     assert "executors must see" in gone
+    assert gone.startswith(f"{path}: ")
+
+
+def test_what_the_system_said_is_told_with_a_file(tmp_path: Path) -> None:
+    unnamed, named = PermissionError(13, "Permission denied"), OSError(28, "No space left", "/full")
+    assert _told(unnamed, tmp_path) == f"{tmp_path}: Permission denied"
+    assert _told(named, tmp_path) == "/full: No space left"
 
 
 def test_any_range_of_a_file(tmp_path: Path) -> None:
