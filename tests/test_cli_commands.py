@@ -174,6 +174,8 @@ def test_a_json_file_that_cannot_be_written_is_bad_input(
         "generate flights --out f.csv --json f-subscriptions.csv",
         "report --out page.html --json page.html",
         "reproduce overlay --out . --map map.html --json map.html",
+        "reproduce overlay --out . --map overlay.json",
+        "reproduce overlay --out . --json overlay.json",
     ],
 )
 def test_no_file_is_written_over(

@@ -138,7 +138,7 @@ def overlay(
 
     writable_directory(out)
     writable_file(map_file)  # it may lie in that directory
-    check_files([], [map_file, json_file])
+    check_files([], [out / "overlay.json", map_file, json_file])
     plan = dataclasses.replace(overlay_plan.QUICK if quick else overlay_plan.FULL, seed=seed)
     with progress("reproduce overlay") as notify:
         report = experiment.run(plan, notify)
