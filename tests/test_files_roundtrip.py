@@ -204,6 +204,8 @@ def test_bad_paths() -> None:
             call(b"index")
         with pytest.raises(pm.ArgumentError, match="null character"):
             call("in\0dex")
+        with pytest.raises(pm.ArgumentError, match=r"path holds '\\ud800', which no file name can"):
+            call("in\ud800dex")
         with pytest.raises(pm.FileAccessError):
             call("")
     for option in ("mmap", "verify"):

@@ -169,6 +169,10 @@ def checked_path(path: Any) -> str:
         raise ArgumentTypeError(f"path must be a text path, got {name!r}")
     if "\0" in name:  # the operating system would stop reading the name there
         raise ArgumentError(f"path holds a null character: {name!r}")
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError as error:
+        raise ArgumentError(f"path holds {name[error.start]!r}, which no file name can: {name!r}") from None
     return name
 
 
