@@ -149,6 +149,16 @@ def test_the_output_of_the_shell_is_added_to(tmp_path: Path, run_python: Any) ->
     assert link.is_symlink()
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_device() -> None:
+    for size in (1, 1 << 20):
+        with pytest.raises(FileAccessError, match="No space left") as failed:
+            replace_file("/dev/full", bytes(size))
+        assert failed.value.filename == "/dev/full"
+        with pytest.raises(FileAccessError, match="No space left"), whole_file("/dev/full") as file:
+            file.write(b"1")
+
+
 def test_other_devices(tmp_path: Path) -> None:
     replace_file("/dev/null", b"1")
     assert not Path("/dev/null").is_file()

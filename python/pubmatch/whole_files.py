@@ -75,17 +75,15 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     with _naming(name):
         device = _opened_device(name)
     if device is not None:
-        with device:
+        with _closed(device, name):
             yield device
-            with _naming(name):
-                device.flush()
         return
     target = os.path.realpath(name)
     with _naming(name):
         mode = _mode(target)
         descriptor, partial = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".", suffix=".tmp")
     try:
-        with open(descriptor, "wb") as file:
+        with _closed(open(descriptor, "wb"), name) as file:
             yield file
             with _naming(name):
                 file.flush()
@@ -107,6 +105,18 @@ def _naming(name: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise file_access_error(error, name) from None
+
+
+@contextlib.contextmanager
+def _closed(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
+    try:
+        yield file
+    except BaseException:
+        with contextlib.suppress(OSError):  # closing tries once more to write what could not be written
+            file.close()
+        raise
+    with _naming(name):
+        file.close()
 
 
 def _opened_device(name: str) -> IO[bytes] | None:
