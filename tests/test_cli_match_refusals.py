@@ -9,6 +9,8 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from match_command import MatchCommand, leftovers, pairs, refused_with, write
 
@@ -104,6 +106,14 @@ def test_a_line_of_json_that_is_no_object(run: Any, tmp_path: Path, content: byt
     events.write_bytes(content)
     answer = run("key,filter\n1,x > 0\n", events)
     assert refused_with(answer, tmp_path, f"events.jsonl: line {line}: expected an object")
+
+
+def test_ids_that_are_not_utf8_cannot_be_written_as_json(run: Any, tmp_path: Path) -> None:
+    events = tmp_path / "events.parquet"
+    ids = pa.array([b"a", b"\xff"]).view(pa.string())
+    pq.write_table(pa.table({"event_id": ids, "x": [1, 2]}), events)
+    answer = run("key,filter\n1,x > 0\n", events, out="out.jsonl")
+    assert refused_with(answer, tmp_path, "out.jsonl: column 'event_id' has strings that are not UTF-8")
 
 
 def test_objects_that_only_look_strange(tmp_path: Path) -> None:

@@ -159,6 +159,24 @@ def test_a_full_device() -> None:
             file.write(b"1")
 
 
+def test_a_file_that_grows_too_large_leaves_nothing(tmp_path: Path, run_python: Any) -> None:
+    script = (
+        "import resource, signal, sys\n"
+        "from pubmatch.errors import FileAccessError\n"
+        "from pubmatch.whole_files import replace_file\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))\n"
+        "for size in (101, 1 << 20):\n"
+        "    try:\n"
+        "        replace_file(sys.argv[1], bytes(size))\n"
+        "    except FileAccessError as error:\n"
+        "        print(error.filename == sys.argv[1])\n"
+    )
+    done = run_python(script, tmp_path / "file")
+    assert (done.returncode, done.stdout) == (0, "True\nTrue\n"), done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_other_devices(tmp_path: Path) -> None:
     replace_file("/dev/null", b"1")
     assert not Path("/dev/null").is_file()

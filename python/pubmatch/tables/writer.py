@@ -98,7 +98,7 @@ def json_lines(table: pa.Table) -> bytes:
     parts: list[Any] = []
     for place, (name, column) in enumerate(zip(table.schema.names, table.columns, strict=True)):
         before = ("{" if place == 0 else ", ") + json.dumps(name) + ": "
-        parts += [_text(before), _json_texts(column)]
+        parts += [_text(before), _json_texts(column, name)]
     return _joined(pc.binary_join_element_wise(*parts, _text("}\n"), _text("")))
 
 
@@ -114,13 +114,17 @@ def _joined(texts: pa.LargeStringArray) -> bytes:
     return joined
 
 
-def _json_texts(column: pa.ChunkedArray) -> pa.Array:
+def _json_texts(column: pa.ChunkedArray, name: str) -> pa.Array:
     """Every value as JSON writes it; each different one is written once."""
     if pa.types.is_timestamp(column.type):  # Python's own times have fewer years, and no nanoseconds
         column = pc.replace_substring(column.cast(pa.string()), " ", "T")
     codes = column.dictionary_encode("encode").combine_chunks()
     codes = codes if isinstance(codes, pa.DictionaryArray) else pa.concat_arrays(codes.chunks)
-    words = pa.array([_json_text(value) for value in codes.dictionary.to_pylist()], pa.large_string())
+    try:
+        values = codes.dictionary.to_pylist()
+    except UnicodeDecodeError:
+        raise pa.ArrowInvalid(f"column {name!r} has strings that are not UTF-8") from None
+    words = pa.array(list(map(_json_text, values)), pa.large_string())
     return words.take(codes.indices)
 
 
