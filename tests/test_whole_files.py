@@ -177,6 +177,16 @@ def test_a_file_that_grows_too_large_leaves_nothing(tmp_path: Path, run_python: 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_link_to_an_open_pipe(tmp_path: Path) -> None:
+    read, sink = os.pipe()
+    link = tmp_path / "link"
+    link.symlink_to(f"/dev/fd/{sink}")
+    replace_file(link, b"told")
+    os.close(sink)  # it was open still
+    with open(read, "rb") as told:
+        assert told.read() == b"told"
+
+
 def test_other_devices(tmp_path: Path) -> None:
     replace_file("/dev/null", b"1")
     assert not Path("/dev/null").is_file()

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["replace_file", "whole_file"]
 
 _SYSTEM = ("/dev/", "/proc/")
+_OPEN = "/proc/"
 _MEMORY = "/dev/shm/"  # a directory of ordinary files
 _MOST_LINKS = 40
 _NOT_SYNCED = (errno.EINVAL, errno.ENOTSUP)  # what systems say that know no sync of directories
@@ -140,8 +141,8 @@ def _by_way_of_the_system(name: str) -> str | None:
         place = os.path.join(os.path.realpath(os.path.dirname(place)), os.path.basename(place))
         if place.startswith(_SYSTEM) and not place.startswith(_MEMORY):
             found = place
-        if not os.path.islink(place):
-            break
+        if place.startswith(_OPEN) or not os.path.islink(place):
+            break  # the links of open files may lead to no path
         place = os.path.join(os.path.dirname(place), os.readlink(place))
     return found
 
