@@ -11,6 +11,8 @@ namespace pubmatch::avx512 {
 
 #include "avx512_rows.inl"
 #include "bits_by_four.inl"
+inline constexpr std::size_t kSurvivorBytes = 1024;
+
 #include "leaf_scan.inl"
 
 }  // namespace pubmatch::avx512

@@ -67,12 +67,12 @@ inline bool row_contains_at(const double* low, const double* high, const std::ui
   return inside;
 }
 
-// Eight ids at a time: up to seven are read behind the last chosen one, and lie in the node's memory or its slack.
+// Eight ids at a time, of which only those chosen are read: behind them a writer may be adding others.
 inline std::size_t write_chosen(const std::uint32_t* ids, std::uint64_t bits, std::int64_t* out) {
   std::int64_t* next = out;
   for (; bits != 0; bits >>= 8, ids += 8) {
     const auto chosen = static_cast<__mmask8>(bits);
-    const __m512i eight = _mm512_maskz_cvtepu32_epi64(0xff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(ids)));
+    const __m512i eight = _mm512_maskz_cvtepu32_epi64(0xff, _mm256_maskz_loadu_epi32(chosen, ids));
     _mm512_storeu_si512(next, _mm512_maskz_compress_epi64(chosen, eight));
     next += _mm_popcnt_u32(chosen);
   }
@@ -84,7 +84,7 @@ std::size_t verify(const Node<T>&, std::span<const std::uint16_t>, const T*, con
                    std::size_t);
 
 // Rows of up to 16 listed dimensions of up to 32: the event stays in four registers, a candidate takes two permutations
-// and two comparisons.
+// and two comparisons. Only the row itself is read: behind it a writer may be adding another.
 inline std::size_t verify(const Node<float>& node, std::span<const std::uint16_t> slots, const float* down,
                           const float* up, std::size_t dimensions, std::int64_t* out, std::size_t step) {
   const std::size_t stride = node.stride;
@@ -102,12 +102,11 @@ inline std::size_t verify(const Node<float>& node, std::span<const std::uint16_t
   std::int64_t* next = out;
   for (const std::size_t slot : slots) {
     const float* low = bounds + 2 * slot * stride;
-    const __m128i dims = _mm_loadu_si128(reinterpret_cast<const __m128i*>(row_dims + slot * stride));
-    const __m512i at = _mm512_maskz_cvtepu8_epi32(0xffff, dims);
-    const __mmask16 in =
-        _mm512_mask_cmp_ps_mask(part, _mm512_loadu_ps(low), _mm512_permutex2var_ps(down0, at, down1), _CMP_LE_OQ);
-    const __mmask16 inside =
-        _mm512_mask_cmp_ps_mask(in, _mm512_loadu_ps(low + stride), _mm512_permutex2var_ps(up0, at, up1), _CMP_GE_OQ);
+    const __m512i at = _mm512_maskz_cvtepu8_epi32(0xffff, _mm_maskz_loadu_epi8(part, row_dims + slot * stride));
+    const __mmask16 in = _mm512_mask_cmp_ps_mask(part, _mm512_maskz_loadu_ps(part, low),
+                                                 _mm512_permutex2var_ps(down0, at, down1), _CMP_LE_OQ);
+    const __mmask16 inside = _mm512_mask_cmp_ps_mask(in, _mm512_maskz_loadu_ps(part, low + stride),
+                                                     _mm512_permutex2var_ps(up0, at, up1), _CMP_GE_OQ);
     *next = ids[slot];
     const std::size_t found = inside == part;
     matched += found;

@@ -44,6 +44,8 @@ inline std::size_t list_bits(const std::uint64_t* words, std::uint16_t* slots) {
   return found;
 }
 
+inline constexpr std::size_t kSurvivorBytes = 1024;
+
 #include "leaf_scan.inl"
 
 }  // namespace pubmatch::avx512vbmi2

@@ -26,6 +26,8 @@ inline std::uint64_t lanes_containing(const T* lo, const T* hi, T down, T up) {
 // clang-format off: the loops need the rows
 #include "bits_by_four.inl"
 #include "scalar_rows.inl"
+inline constexpr std::size_t kSurvivorBytes = 256;
+
 #include "leaf_scan.inl"
 // clang-format on
 

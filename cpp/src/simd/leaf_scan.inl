@@ -9,6 +9,7 @@
 //   write_chosen(ids, bits, out)  writes the ids whose many bits are set, returns how many; may write kLineWords more
 //   list_bits(words, slots)    writes the positions of the set bits, returns how many; may write kListSlack more
 //   kListsAtOnce               whether that is faster than taking one bit after the other
+//   kSurvivorBytes             what a survivor that waits for its row costs, in bytes of entries fetched in order
 //   verify(node, slots, down, up, dimensions, out, step)  optional: an overload for one bound type
 
 #include "node_tests.inl"
@@ -47,20 +48,15 @@ bool surviving(const LeafScan<T>& scan, const Node<T>& node, std::size_t row, co
   return true;
 }
 
-// One of few events in a leaf: survivors wait for their rows.
+// One of few events in a leaf: survivors, of which it returns the number, wait for their rows.
 template <class T>
-void scan_for_one(const LeafScan<T>& scan, const Node<T>& node, std::uint32_t position, Candidates<T>& candidates) {
+std::size_t scan_for_one(const LeafScan<T>& scan, const Node<T>& node, std::uint32_t position,
+                         Candidates<T>& candidates) {
   Line used;
   first_bits(node.count, used);
   Line acc;
-  if (surviving(scan, node, scan.rows[position], used, acc)) candidates.add_all(scan, node, position, acc);
-}
-
-// The k-th of `shares` equal pieces of a part, into the second-level cache: the first could not hold a leaf.
-PUBMATCH_PREFETCHES void prefetch_share(const Part& part, std::size_t k, std::size_t shares) {
-  const std::size_t lines = (part.bytes + 63) / 64;
-  for (std::size_t i = lines * k / shares; i < lines * (k + 1) / shares; ++i)
-    __builtin_prefetch(part.data + i * 64, 0, 2);
+  if (!surviving(scan, node, scan.rows[position], used, acc)) return 0;
+  return candidates.add_all(scan, node, position, acc);
 }
 
 // Writes the ids of those slots that contain the event, one behind the other (with step 0 on top of each other), and
@@ -158,55 +154,110 @@ void take_sure(const LeafScan<T>& scan, const Node<T>& node, std::size_t row, st
   for (std::size_t w = 0; w < kLineWords; ++w) words[w] &= ~taken[w];
 }
 
-// Whether so much survived in the leaf before that fetching all entries in order is faster than the rows of the survivors,
-// each of which takes about four lines.
+// Whether the events of a visit read so many of the leaf's lines that fetching all of them in order is faster.
 template <class T>
-bool entries_streamed(const Node<T>& node, std::size_t survivors) {
-  return survivors * 256 >= node.entries.bytes;
+bool lines_streamed(const Visit<T>& visit) {
+  const std::size_t events = visit.last - visit.first;
+  return events > 1 && events * visit.node->active * 256 >= visit.node->lines.bytes;
 }
+
+// Whether so much survived in the leaf before that fetching all entries in order is faster than the rows of the survivors.
+template <class T>
+bool entries_streamed(const Visit<T>& visit, std::size_t survivors) {
+  return survivors * kSurvivorBytes >= visit.node->entries.bytes;
+}
+
+// The next leaf on its way into the second-level cache, for the first could not hold it. An equal share while each event is
+// searched for, and of that a few lines at a time: a core has some twenty fetches under way, and what asks for more stands
+// still.
+template <class T>
+class Ahead {
+ public:
+  Ahead(const Visit<T>* next, std::size_t survivors, std::size_t events) : events_(events) {
+    if (next == nullptr || !next->node->bitmap) return;
+    if (lines_streamed(*next)) lines_ = next->node->lines;
+    if (entries_streamed(*next, survivors)) entries_ = next->node->entries;
+    first_ = (lines_.bytes + 63) / 64;
+    size_ = first_ + (entries_.bytes + 63) / 64;
+  }
+
+  void begin(std::size_t event) { due_ = size_ * (event + 1) / events_; }
+
+  PUBMATCH_PREFETCHES void some() { fetch_to(due_ - at_ < kAtOnce ? due_ : at_ + kAtOnce); }
+  // What is left of the event's share, in equal parts over what is left to do.
+  PUBMATCH_PREFETCHES void part(std::size_t left) { fetch_to(due_ - (due_ - at_) * (left - 1) / left); }
+  PUBMATCH_PREFETCHES void rest() { fetch_to(due_); }
+
+ private:
+  static constexpr std::size_t kAtOnce = 10;
+
+  PUBMATCH_PREFETCHES void fetch_to(std::size_t end) {
+    for (; at_ < end && at_ < first_; ++at_) __builtin_prefetch(lines_.data + at_ * 64, 0, 2);
+    for (; at_ < end; ++at_) __builtin_prefetch(entries_.data + (at_ - first_) * 64, 0, 2);
+  }
+
+  Part lines_, entries_;
+  std::size_t events_;
+  std::size_t first_ = 0;  // of the entries
+  std::size_t size_ = 0;
+  std::size_t due_ = 0;
+  std::size_t at_ = 0;
+};
+
+inline constexpr std::size_t kVerifiedAtOnce = 16;  // survivors, between which the next leaf is fetched
 
 // A leaf that many events visit is in the cache after the first. Where much survives, so are its entries, and survivors are
 // verified on the spot, without a branch on the outcome; where little does, they wait for their rows. An event's ids come
-// in the same order either way. Meanwhile the next leaf is fetched piece by piece.
+// in the same order either way. Meanwhile the next leaf is fetched.
 template <class T>
-void scan_for_many(const LeafScan<T>& scan, const Visit<T>& visit, const Node<T>* next, Candidates<T>& candidates,
+void scan_for_many(const LeafScan<T>& scan, const Visit<T>& visit, const Visit<T>* next, Candidates<T>& candidates,
                    std::size_t& survivors) {
   const Node<T>& node = *visit.node;
   const std::size_t size = visit.last - visit.first;
-  const bool here = entries_streamed(node, survivors);
-  const bool ahead = next != nullptr && entries_streamed(*next, survivors);
+  const bool here = entries_streamed(visit, survivors);
+  Ahead<T> ahead(next, survivors, size);
   survivors = 0;
   Line used;
   first_bits(node.count, used);
   for (std::size_t k = 0; k < size; ++k) {
-    if (next != nullptr) {
-      prefetch_share(next->lines, k, size);
-      if (ahead) prefetch_share(next->entries, k, size);
-    }
+    ahead.begin(k);
+    ahead.some();
     const std::uint32_t position = scan.events[visit.first + k];
     const std::size_t row = scan.rows[position];
     Line left;
-    if (!surviving(scan, node, row, used, left)) continue;
+    const bool any_left = surviving(scan, node, row, used, left);
+    ahead.some();
+    if (!any_left) {
+      ahead.rest();
+      continue;
+    }
     std::uint64_t words[kLineWords];
     __builtin_memcpy(words, &left, sizeof left);
     const std::size_t count = count_bits(words);
     const bool some_sure = node.dense && count >= kWorthSureness;
     survivors += count;
-    if (!here && !some_sure) {
+    Sink& sink = scan.sinks[position];
+    if (here || some_sure) {
+      if (candidates.size != 0) candidates.flush(scan);
+      if (!sink.counting) make_room(scan, sink);
+    }
+    if (some_sure) take_sure(scan, node, row, words, sink);
+    if (!here) {
+      ahead.rest();
+      __builtin_memcpy(&left, words, sizeof left);
       candidates.add_all(scan, node, position, left);
       continue;
     }
-    if (candidates.size != 0) candidates.flush(scan);
-    Sink& sink = scan.sinks[position];
-    if (!sink.counting) make_room(scan, sink);
-    if (some_sure) take_sure(scan, node, row, words, sink);
     std::uint16_t slots[kBlockEntries + kListSlack];
     const std::size_t found = list_bits(words, slots);
     std::int64_t scrap[1];
-    std::int64_t* out = sink.counting ? scrap : sink.ids + sink.size;
-    const std::size_t matched = verify(node, {slots, found}, scan.batch->down(row), scan.batch->up(row),
-                                       scan.batch->dims(), out, !sink.counting);
-    sink.size += matched;
+    for (std::size_t i = 0; i < found; i += kVerifiedAtOnce) {
+      const std::size_t some = found - i < kVerifiedAtOnce ? found - i : kVerifiedAtOnce;
+      ahead.part((found - i + kVerifiedAtOnce - 1) / kVerifiedAtOnce);
+      sink.size += verify(node, {slots + i, some}, scan.batch->down(row), scan.batch->up(row), scan.batch->dims(),
+                          sink.counting ? scrap : sink.ids + sink.size, !sink.counting);
+    }
+    ahead.rest();
   }
 }
 
@@ -238,13 +289,6 @@ PUBMATCH_PREFETCHES void prefetch_entries(const Node<T>& node) {
   for (; data < end; data += 64) __builtin_prefetch(data);
 }
 
-// Whether the events of a visit read so many of the leaf's lines that fetching all of it in order is faster.
-template <class T>
-bool worth_streaming(const Visit<T>& visit) {
-  const std::size_t events = visit.last - visit.first;
-  return events > 1 && events * visit.node->active * 256 >= visit.node->lines.bytes;
-}
-
 // Fetches what the first events of a visit further on will read, unless that visit streams the whole leaf.
 template <class T>
 PUBMATCH_PREFETCHES void prefetch_visit(const LeafScan<T>& scan, const Visit<T>& visit) {
@@ -252,7 +296,7 @@ PUBMATCH_PREFETCHES void prefetch_visit(const LeafScan<T>& scan, const Visit<T>&
     Passage<T>(scan, scan.events[visit.first]).fetch(visit.lines);
   else if (!visit.node->bitmap)
     prefetch_entries(*visit.node);
-  else if (!worth_streaming(visit))
+  else if (!lines_streamed(visit))
     for (std::uint32_t k = visit.first; k < visit.last; ++k)
       prefetch_lines(scan, *visit.node, scan.rows[scan.events[k]]);
 }
@@ -298,11 +342,13 @@ void scan_leaves(const LeafScan<T>& scan) {
     const Visit<T>& visit = scan.visits[v++];
     if (!visit.node->bitmap)
       scan_compare_leaf(scan, visit);
-    else if (worth_streaming(visit))
-      scan_for_many(scan, visit, v < scan.visit_count ? scan.visits[v].node : nullptr, candidates, survivors);
-    else
+    else if (lines_streamed(visit) || entries_streamed(visit, survivors))
+      scan_for_many(scan, visit, v < scan.visit_count ? &scan.visits[v] : nullptr, candidates, survivors);
+    else {
+      survivors = 0;
       for (std::uint32_t k = visit.first; k < visit.last; ++k)
-        scan_for_one(scan, *visit.node, scan.events[k], candidates);
+        survivors += scan_for_one(scan, *visit.node, scan.events[k], candidates);
+    }
   }
   candidates.flush(scan);
 }

@@ -47,12 +47,14 @@ struct Candidates {
     if (++size == kCapacity) flush(scan);
   }
 
-  void add_all(const LeafScan<T>& scan, const Node<T>& node, std::uint32_t at, const Line& slots) {
+  std::size_t add_all(const LeafScan<T>& scan, const Node<T>& node, std::uint32_t at, const Line& slots) {
     std::uint64_t words[kLineWords];
     __builtin_memcpy(words, &slots, sizeof words);
+    std::size_t added = 0;
     for (std::uint32_t w = 0; w < kLineWords; ++w)
-      for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1)
+      for (std::uint64_t bits = words[w]; bits != 0; bits &= bits - 1, ++added)
         add(scan, node, at, w * 64 + static_cast<std::uint32_t>(__builtin_ctzll(bits)));
+    return added;
   }
 };
 
