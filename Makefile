@@ -20,7 +20,7 @@ docs: ## Build docs/ to HTML in build/docs
 	@scripts/setup --dev
 	@scripts/docs
 
-results: ## Rerun what bench/results holds, which takes hours; STEPS="match sjf" or STEPS=--list
+results: ## Rerun what bench/results holds, which takes about an hour; STEPS="match sjf" or STEPS=--list
 	@scripts/setup --dev
 	@.venv/bin/python scripts/results.py $(STEPS)
 
