@@ -48,12 +48,12 @@ std::size_t share_of_visits(const IntersectBuffer<T>& buffer, std::size_t part, 
 // told early, and a stream keeps what it has not told.
 constexpr std::size_t kMostGroups = 4;
 
-// Several threads take smaller ones, so that the last to finish keeps the others waiting less.
-constexpr std::size_t kConvoysPerThread = 8;
+// Several threads take smaller ones the fewer events are left, so that the last to finish keeps the others waiting less.
+constexpr std::size_t kConvoysPerThread = 4;
 
-std::size_t convoy(std::size_t events, std::size_t threads) {
+std::size_t convoy(std::size_t left, std::size_t threads) {
   if (threads == 1) return kConvoy;
-  return std::clamp<std::size_t>(events / (threads * kConvoysPerThread), 1, kConvoy);
+  return std::clamp<std::size_t>(left / (threads * kConvoysPerThread), 1, kConvoy);
 }
 
 }  // namespace
@@ -82,7 +82,7 @@ BatchSearch<T>::BatchSearch(const Version<T>& version, const EventBatch<T>& batc
       started_(started),
       finished_(batch.size()),
       apart_(version.group == 1),
-      group_(apart_ ? convoy(batch.size(), options.threads) : version.group),
+      group_(apart_ ? kConvoy : version.group),
       together_(!apart_ && !options.count_only) {
   if (options.order == Order::kSjf && options.level > 1) {
     table_ = std::make_unique<WorkloadTable<T>>(version, batch, options.level);
@@ -126,6 +126,7 @@ void BatchSearch<T>::divide(const std::vector<double>& work) {
 
 template <class T>
 std::size_t BatchSearch<T>::end_of_group(std::size_t first) const {
+  if (apart_) return std::min(first + convoy(order_.size() - first, workers_.size()), order_.size());
   if (ends_.empty()) return std::min(first + group_, order_.size());
   return *std::upper_bound(ends_.begin(), ends_.end(), first);
 }
