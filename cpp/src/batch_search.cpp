@@ -48,6 +48,8 @@ std::size_t share_of_visits(const IntersectBuffer<T>& buffer, std::size_t part, 
 // told early, and a stream keeps what it has not told.
 constexpr std::size_t kMostGroups = 4;
 
+constexpr std::size_t kWorthSharing = std::size_t{1} << 15;  // ids to copy, from which several threads do it
+
 // Several threads take smaller ones the fewer events are left, so that the last to finish keeps the others waiting less.
 constexpr std::size_t kConvoysPerThread = 4;
 
@@ -324,12 +326,16 @@ Matches BatchSearch<T>::collect(const std::uint32_t* events, std::size_t count) 
   if (options_.count_only) return result;
   result.ids.reserve(static_cast<std::size_t>(result.offsets[count]));
   result.ids.size = static_cast<std::size_t>(result.offsets[count]);
-  for (std::size_t i = 0; i < count; ++i) {
-    const Finished& event = finished_[events[i]];
-    if (event.count == 0) continue;
-    const IdBuffer& buffer = together_ ? own_ids_[events[i]] : workers_[event.worker]->arena;
-    std::memcpy(result.ids.data() + result.offsets[i], buffer.data() + event.first, event.count * sizeof(std::int64_t));
-  }
+  const std::size_t parts = result.ids.size < kWorthSharing ? 1 : workers_.size();
+  run_parallel(parts, [&](std::size_t part) {
+    for (std::size_t i = part; i < count; i += parts) {
+      const Finished& event = finished_[events[i]];
+      if (event.count == 0) continue;
+      const IdBuffer& buffer = together_ ? own_ids_[events[i]] : workers_[event.worker]->arena;
+      std::memcpy(result.ids.data() + result.offsets[i], buffer.data() + event.first,
+                  event.count * sizeof(std::int64_t));
+    }
+  });
   return result;
 }
 
