@@ -55,7 +55,7 @@ constexpr std::size_t kConvoysPerThread = 4;
 
 std::size_t convoy(std::size_t left, std::size_t threads) {
   if (threads == 1) return kConvoy;
-  return std::clamp<std::size_t>(left / (threads * kConvoysPerThread), 1, kConvoy);
+  return std::clamp<std::size_t>(left / (threads * kConvoysPerThread), 2, kConvoy);
 }
 
 }  // namespace
