@@ -225,7 +225,7 @@ SearchOptions Tree<T>::search_options(const Version<T>& version, const MatchOpti
   } else if (options.order == Order::kSjf && events != 0) {
     search.level =
         static_cast<std::size_t>(tuner_->next_level(static_cast<std::int64_t>(events), height, first_level(version)));
-    search.model = events >= kWorthModelling;
+    search.model = search.level == 1 && events >= kWorthModelling;
   }
   return search;
 }
@@ -240,7 +240,7 @@ Matches Tree<T>::match(const P* points, std::size_t count, const MatchOptions& o
   rouse_threads(std::min(search.threads, count));
   if (count >= kWorthFetching) {
     if (const Cuts* cuts = cuts_of(*version); cuts != nullptr) cuts->prefetch();
-    if (search.model && search.level == 1 && version->model() != nullptr) version->model()->prefetch();
+    if (search.model && version->model() != nullptr) version->model()->prefetch();
   }
   if (count <= kPiece) {
     const EventBatch<T> batch(points, count, dims_, cuts_of(*version));

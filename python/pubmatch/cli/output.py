@@ -44,12 +44,10 @@ def writable_file(path: Path | None) -> Path | None:
         return None
     if path.is_dir():
         raise CommandError(f"{path}: is a directory, not a file")
-    if path.exists() and not path.is_file():  # a device or a pipe, which is written to as it is
-        if not os.access(path, os.W_OK):
-            raise CommandError(f"{path}: is not writable")
-        return path
     if path.exists() and not os.access(path, os.W_OK):
         raise CommandError(f"{path}: is not writable")
+    if path.exists() and not path.is_file():  # a device or a pipe, which is written to as it is
+        return path
     parent = Path(os.path.realpath(path)).parent if path.is_symlink() else path.parent
     if not parent.is_dir():
         raise CommandError(f"{path}: there is no directory {parent}")
